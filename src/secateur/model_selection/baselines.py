@@ -35,7 +35,7 @@ MAX_RANKED = 50
 L1_GRID = np.logspace(0.05, 2.5, 12)  # multiples of the smallest C at which any feature enters
 # Multiples of the gain of the best first split.
 CEGB_GRID = np.logspace(np.log10(0.25), np.log10(0.002), 8)
-TAKE_CATEGORIES = {"mutual_info", "random", "cegb", "all"}
+TAKE_CATEGORIES = {"mutual_info", "random", "cegb", "gbdt_topk", "all"}
 
 
 class Baseline(BaseEstimator):  # type: ignore[misc]  # untyped base
@@ -48,13 +48,14 @@ class Baseline(BaseEstimator):  # type: ignore[misc]  # untyped base
         self.target_type = target_type
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Any:
+    def fit(self, X: Any, y: Any, qid: Any = None) -> Any:
         """Rank the features; `all` has no ranking."""
         self.n_features_in_ = np.shape(X)[1]
         if self.name != "all":
             values, is_category = as_matrix(X, dense=self.name == "boruta")
             is_classes = self.target_type == "classification"
-            columns = Columns(values, is_category, np.asarray(y), is_classes, self.random_state)
+            y = np.asarray(y)
+            columns = Columns(values, is_category, y, is_classes, self.random_state, qid)
             order, self.n_own_ = RANKERS[self.name](columns)
             self.order_: IntArray = np.asarray(order, np.int64)
         return self
@@ -79,6 +80,7 @@ class Columns(NamedTuple):
     y: AnyArray
     is_classes: bool
     seed: Any
+    qid: Any = None  # the query of each row, for ranking
 
 
 def as_matrix(X: Any, *, dense: bool = False) -> tuple[Any, BoolArray]:
@@ -227,6 +229,25 @@ def coupled_cegb(columns: Columns) -> tuple[IntArray, int]:
     return order[:n_used], int(np.count_nonzero(own))
 
 
+def gbdt_topk(columns: Columns) -> tuple[IntArray, None]:
+    """The features of the largest gain in LambdaRank of LightGBM on all of them."""
+    lightgbm = import_optional("lightgbm", "This method", "lightgbm")
+    order = np.argsort(columns.qid, kind="stable")
+    X, y = columns.values[order], columns.y[order]
+    sizes = np.unique(np.asarray(columns.qid)[order], return_counts=True)[1]
+    parameters = {
+        "objective": "lambdarank",
+        "verbosity": -1,
+        "num_leaves": 15,
+        "min_data_in_leaf": min(20, max(1, X.shape[0] // 50)),
+        "seed": columns.seed,
+        "deterministic": True,
+    }
+    categories = np.flatnonzero(columns.is_category).tolist()
+    train = lightgbm.Dataset(X, y, group=sizes, categorical_feature=categories, params=parameters)
+    return _descending(lightgbm.train(parameters, train, 100).feature_importance("gain")), None
+
+
 def entry_order(sizes: list[FloatArray], own: FloatArray) -> tuple[IntArray, int]:
     """Own choice, then features by the first model that uses them and size; how many are used."""
     table = np.array(sizes)
@@ -245,6 +266,7 @@ RANKERS: dict[str, Callable[[Columns], tuple[Any, int | None]]] = {
     "rfecv": elimination,
     "boruta": boruta,
     "cegb": coupled_cegb,
+    "gbdt_topk": gbdt_topk,
     # what any method must beat
     "random": lambda columns: (
         np.random.default_rng(columns.seed).permutation(len(columns.is_category)),

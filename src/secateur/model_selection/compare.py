@@ -38,7 +38,7 @@ from secateur.path.stopping import real_number, whole_number
 from secateur.storage.stored_table import StoredTable
 
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100)
-DEFAULT_SCORING = {"classification": "accuracy", "regression": "r2"}
+DEFAULT_SCORING = {"classification": "accuracy", "regression": "r2", "ranking": "ndcg@10"}
 IGNORED_PARAMETERS = ("n_jobs", "executor", "verbose")  # parameters that change no result
 
 
@@ -53,6 +53,7 @@ def compare(
     target_type: TargetType | None = None,
     scoring: Any = None,
     groups: Any = None,
+    qid: Any = None,
     sample_weight: Any = None,
     time_limit: float | None = None,
     resume: str | os.PathLike[str] | None = None,
@@ -84,12 +85,15 @@ def compare(
         None is five folds, three above 5,000 rows.
     sizes : sequence of int, default=None
         The maximum numbers of features. None is 1, 2, 3, 5, 10, 20, 50, 100, as far as below all.
-    target_type : {"classification", "regression"}, default=None
-        None guesses from y.
+    target_type : {"classification", "regression", "ranking"}, default=None
+        None guesses from y; it is ranking where ``qid`` is given.
     scoring : None, str or callable, default=None
-        Accuracy or r2, "log_loss", "squared_error", "absolute_error", or a scorer of scikit-learn.
+        Accuracy, r2 or "ndcg@10"; "map@k", "mrr", "log_loss", "squared_error", "absolute_error", or a scorer of scikit-learn.
     groups : array of shape (n_rows,), default=None
         Which rows belong together; folds keep them so.
+    qid : array of shape (n_rows,), default=None
+        The query of each row, for ranking: the methods are agbm, gbfs, gtgbm, gbdt_topk (the
+        features of the largest gain in LightGBM's LambdaRank), random and all.
     sample_weight : array of shape (n_rows,), default=None
         For methods and validators that take weights, and for scores.
     time_limit : float, default=None
@@ -139,7 +143,7 @@ def compare(
         )
     if executor is not None and n_jobs is None:
         n_jobs = 1
-    rows = _read_rows(X, y, target_type, sample_weight, groups)
+    rows = _read_rows(X, y, target_type, sample_weight, groups, qid)
     methods = read_methods(selectors, rows.target_type)
     models = read_validators(validators, rows.target_type, is_sparse=rows.is_sparse)
     context = ComparisonContext(
@@ -219,18 +223,21 @@ def _collect(
     return done
 
 
-def _read_rows(X: Any, y: Any, target_type: Any, sample_weight: Any, groups: Any) -> Rows:
+def _read_rows(
+    X: Any, y: Any, target_type: Any, sample_weight: Any, groups: Any, qid: Any
+) -> Rows:
     if isinstance(X, StoredTable):
         raise InputTypeError(
             "compare needs rows in memory. Got a stored table. Give a part of the rows as a data "
             "frame or array, or use held_out(selector, table, None)."
         )
-    if target_type not in {None, "classification", "regression"}:
+    if target_type not in {None, "classification", "regression", "ranking"}:
         raise ParameterError(
-            f"'target_type' must be None, 'classification' or 'regression'. Got {target_type!r}. "
-            "Use None to have it guessed from y."
+            "'target_type' must be None, 'classification', 'regression' or 'ranking'. Got "
+            f"{target_type!r}. Use None to have it guessed from y."
         )
-    return read_rows(X, y, target_type=target_type, sample_weight=sample_weight, groups=groups)
+    facts = {"target_type": "ranking" if qid is not None else target_type, "groups": groups}
+    return read_rows(X, y, sample_weight=sample_weight, qid=qid, **facts)
 
 
 def _read_sizes(sizes: Any, n_features: int) -> tuple[int, ...]:

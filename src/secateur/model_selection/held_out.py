@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 from secateur._kernels.threads import resolve_n_jobs
 from secateur.data.memory import available_memory
+from secateur.data.queries import check_whole
 from secateur.data.table import Fold
 from secateur.exceptions import InterruptedWarning, ParameterError, SecateurWarning
 from secateur.model_selection.folds import outer_folds, read_seed
@@ -121,6 +122,7 @@ def held_out(
     cv: Any = None,
     groups: Any = None,
     task: Any = None,
+    qid: Any = None,
     sample_weight: Any = None,
     scoring: Any = None,
     validator: Any = None,
@@ -150,11 +152,14 @@ def held_out(
         Which rows belong together. Outer and inner folds keep them together.
     task : array of shape (n_rows,), default=None
         The task of each row, for selectors of several tasks. Folds are stratified by task.
+    qid : array of shape (n_rows,), default=None
+        The query of each row, for rankers. Folds keep queries together.
     sample_weight : array of shape (n_rows,), default=None
     scoring : None, str or callable, default=None
-        "log_loss", "accuracy", "squared_error", "absolute_error" are means over rows, with the
-        standard error of such a mean; any other scorer of scikit-learn is a mean over folds. None
-        is the metric of the path's own scores, or the log loss and the squared error.
+        "log_loss", "accuracy", "squared_error", "absolute_error" are means over rows, "ndcg@k",
+        "map@k" and "mrr" over queries, with the standard error of such a mean; any other scorer of
+        scikit-learn is a mean over folds. None is the metric of the path's own scores, or the log
+        loss and the squared error.
     validator : None or estimator, default=None
         The model that is fitted to the selected features of the training rows. None is the
         selector's own model where it predicts, otherwise logistic or ridge regression.
@@ -174,11 +179,13 @@ def held_out(
     """
     seed = read_seed(random_state)
     _check(selector, task, validator, fitted)
-    facts = {"target_type": target_type_of(selector), "groups": groups, "tasks": task}
+    facts = {"target_type": target_type_of(selector), "groups": groups, "tasks": task, "qid": qid}
     rows = read_rows(X, y, sample_weight=sample_weight, **facts)
     if not knows_tasks(selector):  # a stored table may have some all the same
         rows = replace(rows, tasks=None)
     folds = outer_folds(rows, cv, seed)
+    if rows.queries is not None:
+        check_whole(folds, rows.queries)
     read_metric(scoring, rows.target_type)  # raises before any work
     check_target_type("validator", validator, rows.target_type)
     whole, seconds = _fit_all(selector, rows, seed, n_jobs, fitted)

@@ -29,13 +29,16 @@ class Unsuited(BaseEstimator):  # type: ignore[misc]  # untyped base
         raise ParameterError(self.why)
 
 
+TARGET_TYPES: tuple[TargetType, ...] = ("regression", "classification", "ranking")
 NICKNAMES = {"featuregradients": "fg", "multitaskagbm": "multitask"}
 # How the names of selectors end, and which type of target that means; None is both.
-ENDINGS = {"Classifier": "classification", "Regressor": "regression", "Selector": None}
-BASELINES = (*RANKERS, "all")
+ENDINGS = {"Classifier": "classification", "Regressor": "regression", "Ranker": "ranking"}
+ENDINGS |= {"Selector": None}
+BASELINES = (*(name for name in RANKERS if name != "gbdt_topk"), "all")
 F_TESTS = {"classification": "f_classif", "regression": "f_regression"}
+RANKING_BASELINES = ("gbdt_topk", "random", "all")
 DEFAULT_BASELINES = ("mutual_info", "l1", "random", "all")
-PACKAGES = {"boruta": "boruta", "cegb": "lightgbm"}  # baselines that need a package of their own
+PACKAGES = {"boruta": "boruta", "cegb": "lightgbm", "gbdt_topk": "lightgbm"}  # baselines that need a package of their own
 
 
 def own_methods(target_type: TargetType) -> dict[str, Any]:
@@ -55,7 +58,7 @@ def selector_classes(target_type: TargetType) -> dict[str, type]:
     found = {}
     for name in package.__all__:
         stem, its_type = _stem(name)
-        if stem and its_type in {target_type, None}:
+        if stem and its_type in {target_type, None if target_type != "ranking" else "ranking"}:
             kind = getattr(package, name)
             if inspect.isclass(kind) and hasattr(kind, "with_cut"):
                 found[stem] = kind
@@ -73,6 +76,9 @@ def plain_name(method: str) -> str:
 
 def known_methods(target_type: TargetType) -> dict[str, Any]:
     """All methods that have a name, own ones first."""
+    if target_type == "ranking":
+        named = {name: Baseline(name, target_type) for name in RANKING_BASELINES}
+        return own_methods(target_type) | named
     others = {*F_TESTS.values()} - {F_TESTS[target_type]}
     named = {name: Baseline(name, target_type) for name in BASELINES if name not in others}
     return own_methods(target_type) | named
@@ -83,6 +89,8 @@ def read_methods(
 ) -> dict[str, Any]:
     """Methods as estimators by name, from what a user may write for `what`; see `Unsuited`."""
     known = known_methods(target_type)
+    if selectors is None and target_type == "ranking":
+        return {name: each for name, each in known.items() if name in _list(known).split(", ")}
     if selectors is None:
         own = [name for name, each in own_methods(target_type).items() if not tries_methods(each)]
         return {name: known[name] for name in [*own, F_TESTS[target_type], *DEFAULT_BASELINES]}
@@ -123,9 +131,9 @@ def _named(name: str, target_type: TargetType, known: Mapping[str, Any], option:
     plain = plain_name(name)
     if plain in known:
         return known[plain]
-    others: TargetType = "regression" if target_type == "classification" else "classification"
-    if plain in known_methods(others):
-        what = f"methods for {target_type}. Got {name!r}, which is for {others}."
+    others = [each for each in TARGET_TYPES if plain in known_methods(each)]
+    if others:
+        what = f"methods for {target_type}. Got {name!r}, which is for {others[0]}."
     elif plain in selector_classes(target_type):
         what = f"methods that need X and y only. Got {name!r}, which needs the task of each row."
     else:

@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from secateur.data.frames import read_table, select_columns, select_rows
+from secateur.data.queries import read_queries, weights_of_rows
 from secateur.data.table import Fold
 from secateur.data.target import (
     Target,
@@ -30,7 +31,9 @@ from secateur.data.target import (
 from secateur.data.tasks import read_keys, rows_by_key
 from secateur.engines.fold_losses import FoldLosses, pool
 from secateur.exceptions import InputError, ParameterError, some_of
+from secateur.losses.ranking import Queries
 from secateur.model_selection.folds import check_groups, group_numbers
+from secateur.model_selection.ranking import QueryValues, query_metric
 from secateur.path.step import Score
 from secateur.storage.stored_table import SampledRows, StoredTable, sample_stored
 from secateur.typing import AnyArray, FloatArray, IntArray
@@ -39,8 +42,8 @@ TEST_SAMPLE_SEED = 1  # of the sample of stored rows that models are evaluated o
 COLUMNS_AT_ONCE = 256
 TASK_METHODS = {"predict", "predict_proba", "decision_function"}
 MIN_PROBABILITY = 1e-15  # lower bound, so that one row does not decide the log loss alone
-DEFAULT = {"classification": "log_loss", "regression": "squared_error"}
-DEFAULT_SCORING = {"classification": "accuracy", "regression": "r2"}
+DEFAULT = {"classification": "log_loss", "regression": "squared_error", "ranking": "ndcg@10"}
+DEFAULT_SCORING = {"classification": "accuracy", "regression": "r2", "ranking": "ndcg@10"}
 # Prefix of the names of losses that are divided by the loss of a constant in the same task.
 RELATIVE = "relative "
 Scorer = Callable[..., float]
@@ -62,6 +65,7 @@ class Rows:
     has_categories: bool = False  # or text
     sample: SampledRows | None = None  # of a stored table, rows in memory to evaluate models on
     tasks: AnyArray | None = None  # of each row, where there are several
+    queries: IntArray | None = None  # a number for that of each row, for ranking
 
     @property
     def y(self) -> AnyArray:
@@ -78,6 +82,7 @@ class Rows:
             weight=self.weight[rows],
             groups=None if self.groups is None else self.groups[rows],
             tasks=None if self.tasks is None else self.tasks[rows],
+            queries=None if self.queries is None else self.queries[rows],
         )
 
     def fit(self, estimator: Any, support: IntArray | None = None) -> Any:
@@ -86,10 +91,11 @@ class Rows:
             if support is None and getattr(estimator, "_fits_on_disk", None):
                 # it has target and weights; groups are for the folds of the estimator
                 has_folds = getattr(estimator, "_folds_on_disk", True)
-                return estimator.fit(self.X, groups=self.groups if has_folds else None)
+                groups = self.groups if has_folds else None
+                return estimator.fit(self.X, groups=groups, **self._qid(estimator))
             return self._in_memory().fit(estimator, support)
         X = self.X if support is None else select_columns(self.X, support)
-        more: dict[str, Any] = {}
+        more: dict[str, Any] = self._qid(estimator)
         if self.groups is not None and has_fit_parameter(estimator, "groups"):
             more["groups"] = self.groups
         if self.tasks is not None and knows_tasks(estimator):
@@ -100,11 +106,16 @@ class Rows:
             more[f"{name}__sample_weight" if is_pipeline else "sample_weight"] = self.weight
         return estimator.fit(X, self.y, **more)
 
+    def _qid(self, estimator: Any) -> dict[str, Any]:
+        """The queries, for an estimator that takes them."""
+        is_asked = self.queries is not None and has_fit_parameter(estimator, "qid")
+        return {"qid": self.queries} if is_asked else {}
+
     def evaluate(self, model: Any, metric: Metric, support: IntArray | None = None) -> FoldLosses:
         """Evaluate a fitted model on these rows and some of the columns, all by default."""
         rows = self._in_memory()
         X = rows.X if support is None else select_columns(rows.X, support)
-        return metric.evaluate(rows.with_tasks(model), X, rows.y, rows.weight)
+        return metric.evaluate(rows.with_tasks(model), X, rows.y, rows.weight, rows.queries)
 
     def with_tasks(self, model: Any) -> Any:
         """A fitted model that predicts for the tasks of these rows, if they have any."""
@@ -126,6 +137,7 @@ def read_rows(
     groups: Any = None,
     tasks: Any = None,
     categorical_features: Any = "from_dtype",
+    qid: Any = None,
 ) -> Rows:
     """Check the input, before any work; the type of target is guessed from y if it is None."""
     table, sample = X, None
@@ -147,7 +159,11 @@ def read_rows(
     if target_type is None:
         target_type = "regression" if y is None else guess_target_type(y)
     n_rows = table.n_rows
-    names = None
+    names, queries = None, None
+    if target_type == "ranking":
+        queries = read_queries(qid, n_rows)
+        groups = queries if groups is None else groups
+        sample_weight = weights_of_rows(sample_weight, queries)
     if tasks is not None:
         names = np.empty(n_rows, object)  # of any type, also tuples
         names[:] = read_keys(tasks, n_rows)
@@ -163,6 +179,7 @@ def read_rows(
         has_categories=sample is None and len(table.categories) > 0,
         sample=sample,
         tasks=names,
+        queries=queries,
     )
 
 
@@ -175,7 +192,7 @@ def hash_of(rows: Rows, folds: Sequence[Fold]) -> str:
     else:
         starts = range(0, table.n_features, COLUMNS_AT_ONCE)
         parts = (table.block(start, start + COLUMNS_AT_ONCE).T for start in starts)
-    groups = [] if rows.groups is None else [rows.groups]
+    groups = [each for each in (rows.groups, rows.queries) if each is not None]
     found = hashlib.sha256(str((table.names, rows.target.classes)).encode())
     for part in chain(parts, [rows.target.values, rows.weight], groups, *folds):
         found.update(np.ascontiguousarray(part).tobytes())
@@ -212,16 +229,18 @@ def fit_clone(selector: Any, rows: Rows, seed: int, n_jobs: int | None) -> Any:
 def target_type_of(estimator: Any) -> TargetType | None:
     """The type of target that an estimator is for; None if it does not say."""
     own = getattr(estimator, "target_type", None)
+    if "ranking" in {own, getattr(estimator, "_target_type", None)}:
+        return "ranking"
     if is_classifier(estimator) or own in {"classification", "ordinal"}:
         return "classification"
     return "regression" if is_regressor(estimator) or own == "regression" else None
 
 
 def check_target_type(name: str, estimator: Any, target_type: TargetType) -> None:
-    """Refuse a regressor for classification, and a classifier for regression."""
+    """Refuse a regressor for classes, and a classifier for values; grades are values too."""
     own = target_type_of(estimator) if hasattr(estimator, "fit") else None
-    if own is not None and own != target_type:
-        kinds = {"classification": "classifier", "regression": "regressor"}
+    if own is not None and own != target_type and (own, target_type) != ("regression", "ranking"):
+        kinds = {"classification": "classifier", "regression": "regressor", "ranking": "ranker"}
         raise ParameterError(
             f"{name!r} must be a {kinds[target_type]}, since the target is for {target_type}. Got "
             f"the {kinds[own]} {estimator!r}. Use its counterpart for {target_type}."
@@ -267,15 +286,26 @@ def takes_weight(scorer: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric of predictions: a value for each row, or one for all rows of a fold by a scorer."""
+    """A metric of predictions: a value for each row or query, or one for a fold by a scorer."""
 
     name: str
     of_rows: RowValues | None
     scorer: Any  # of scikit-learn, if there is no value for each row
     greater_is_better: bool
+    of_queries: QueryValues | None = None
 
-    def evaluate(self, model: Any, X: Any, y: AnyArray, weight: FloatArray) -> FoldLosses:
-        """Evaluate a fitted model on test rows."""
+    def evaluate(
+        self, model: Any, X: Any, y: AnyArray, weight: FloatArray, number: IntArray | None = None
+    ) -> FoldLosses:
+        """Evaluate a fitted model on test rows; ``number`` is that of the query of each."""
+        if self.of_queries is not None:
+            if number is None:
+                number = read_queries(None)  # raises
+            queries = Queries.of(number, np.asarray(y, np.float64))
+            weights = queries.weights(weight)
+            predicted = np.asarray(model.predict(X), np.float64).reshape(len(y))
+            values = self.of_queries(queries, predicted)
+            return FoldLosses(values, weights, counts=are_counts(weights))
         if self.of_rows is not None:
             return FoldLosses(self.of_rows(model, X, y), weight, counts=are_counts(weight))
         is_even = bool((weight == weight[0]).all())
@@ -284,7 +314,7 @@ class Metric:
 
     def score(self, folds: Sequence[FoldLosses]) -> Score:
         """The held-out score over all folds."""
-        if self.of_rows is not None:
+        if self.of_rows is not None or self.of_queries is not None:
             pooled = pool(folds, origin="held_out", metric=self.name)
             return replace(pooled, greater_is_better=self.greater_is_better)
         means = [fold.mean for fold in folds]
@@ -295,7 +325,10 @@ def read_metric(scoring: Any, target_type: str, own: str | None = None) -> Metri
     """The metric that a user asks for; None is that of the path's own scores, or the plain loss."""
     wanted = scoring
     if wanted is None:
-        wanted = own if own in OF_ROWS else DEFAULT[target_type]
+        wanted = own if own in OF_ROWS or query_metric(own) else DEFAULT[target_type]
+    if (by_query := query_metric(wanted)) is not None:
+        name, of_queries = by_query
+        return Metric(name, None, None, greater_is_better=True, of_queries=of_queries)
     if isinstance(wanted, str) and wanted in OF_ROWS:
         return Metric(wanted, OF_ROWS[wanted], None, wanted == "accuracy")
     scorer, name = read_scoring(wanted, target_type)
@@ -306,7 +339,7 @@ def metric_for(scoring: Any, rows: Rows, own: str | None) -> Metric:
     """The metric for some rows; `own` is that of the path's own scores."""
     plain = None if own is None else own.removeprefix(RELATIVE)
     metric = read_metric(scoring, rows.target_type, plain)
-    is_plain = scoring is not None or rows.target_type == "classification"
+    is_plain = scoring is not None or rows.target_type != "regression"
     if is_plain or rows.tasks is None or len(set(rows.tasks.tolist())) == 1:
         return metric
     # divided by the losses of a constant, so that tasks with large targets do not count more

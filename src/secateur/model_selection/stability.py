@@ -107,6 +107,7 @@ def stability(
     fraction: float = 0.8,
     n_permutations: int = 2,
     groups: Any = None,
+    qid: Any = None,
     sample_weight: Any = None,
     confidence: float = 0.95,
     random_state: Any = None,
@@ -132,6 +133,8 @@ def stability(
         Number of new orders of the columns; none where parameters refer to columns by position.
     groups : array of shape (n_rows,), default=None
         Which rows belong together.
+    qid : array of shape (n_rows,), default=None
+        The query of each row, for rankers; a subsample has whole queries.
     sample_weight : array of shape (n_rows,), default=None
     confidence : float, default=0.95
         Of the confidence interval of Nogueira's index.
@@ -152,9 +155,8 @@ def stability(
     share_number("fraction", fraction, advice="Use 0.8 for a start.")
     nogueira([], 1, confidence=confidence)  # raises before any work
     seed = read_seed(random_state)
-    rows = read_rows(
-        X, y, target_type=target_type_of(selector), sample_weight=sample_weight, groups=groups
-    )
+    facts = {"target_type": target_type_of(selector), "groups": groups, "qid": qid}
+    rows = read_rows(X, y, sample_weight=sample_weight, **facts)
     rng = np.random.default_rng(seed)
     samples = [_subsample(rows, fraction, rng) for _ in range(n_samples)]
     orders = [rng.permutation(len(rows.names)) for _ in range(n_orders)]

@@ -27,7 +27,7 @@ from secateur.typing import IntArray
 
 ALPHAS = tuple(10.0**power for power in range(-3, 4))  # of which ridge regression chooses one
 VALIDATOR = "Use for instance sklearn.linear_model.LogisticRegression()."
-LINEAR = {"classification": "logistic", "regression": "ridge"}
+LINEAR = {"classification": "logistic", "regression": "ridge", "ranking": "ridge"}
 
 
 def linear_model(target_type: str, *, is_sparse: bool) -> Pipeline:
@@ -50,6 +50,8 @@ def read_validators(validators: Any, target_type: TargetType, *, is_sparse: bool
     package = importlib.import_module("secateur")
     # without a penalty: plain boosted trees, for missing cells, categories and sparse tables
     trees = package.AGBMClassifier if is_classes else package.AGBMRegressor
+    if target_type == "ranking":
+        trees = package.AGBMRanker
     known = {
         LINEAR[target_type]: linear_model(target_type, is_sparse=is_sparse),
         "knn": _numbers_then(neighbours, is_sparse=is_sparse),
@@ -113,7 +115,7 @@ def score_fold(
         model = DummyClassifier(strategy="prior") if is_classes else DummyRegressor()
         model.fit(np.zeros((len(train.y), 1)), train.y, sample_weight=train.weight)
         empty = np.zeros((len(test.y), 1))
-        return metric.evaluate(test.with_tasks(model), empty, test.y, test.weight)
+        return metric.evaluate(test.with_tasks(model), empty, test.y, test.weight, test.queries)
     return test.evaluate(train.fit(prepared(estimator, seed), support), metric, support)
 
 

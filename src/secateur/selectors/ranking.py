@@ -11,8 +11,9 @@ import numpy as np
 from secateur.data.frames import check_length
 from secateur.data.queries import check_pairs, check_whole, read_queries, weights_of_rows
 from secateur.data.table import Fold, all_rows
-from secateur.data.target import Target, TargetType, read_target, read_weights
-from secateur.losses.ranking import Queries, RankingLoss, get_ranking_loss
+from secateur.data.target import Target, TargetType
+from secateur.losses.ranking import RankingLoss, get_ranking_loss
+from secateur.model_selection.ranking import ranking_score
 from secateur.path import SelectionPath
 from secateur.selectors.boosted import (
     AGBMPenalty,
@@ -138,14 +139,8 @@ class BoostedRanker(BoostedSelector, RankingParameters):
         Tied documents count as the mean over all their orders, as in scikit-learn; a query without
         a relevant document has 1, as in LightGBM.
         """
-        predicted = self.predict(X)
-        n_rows = len(predicted)
-        grade = read_target(y, target_type="ranking", n_rows=n_rows).values
-        of_row = read_queries(qid, n_rows)
-        weight = read_weights(weights_of_rows(sample_weight, of_row), n_rows)
-        queries = Queries.of(of_row, grade, np.flatnonzero(weight))
-        values = queries.ndcg(predicted, self.eval_at)
-        return float(np.average(values, weights=queries.weights(weight)))
+        metric = "ndcg" if self.eval_at is None else f"ndcg@{self.eval_at}"
+        return ranking_score(y, self.predict(X), qid, metric, sample_weight)
 
 
 @with_constructor
