@@ -22,6 +22,7 @@ GRIDS = {
     "AGBM": {"penalty": [0.1, 0.01]},
     "GTGBM": {"penalty": [0.1, 0.01]},
     "GBFS": {"penalty": [20.0, 2.0]},
+    "GBFSRanker": {"penalty": [0.5, 0.05]},
     "Multitask": {"group_penalty": [0.1, 0.01]},
     "FeatureGradients": {"penalty": [2.0, 0.1]},
     "Grafting": {"l1": [0.25, 0.1, 0.05]},
@@ -41,12 +42,22 @@ class InTens:
     """A ranker whose queries are ten rows each unless they are given, as tests give X and y."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *more: Any, **named: Any) -> Any:
-        n_rows = X.n_rows if hasattr(X, "n_rows") else len(y) if y is not None else 1
-        qid = named.pop("qid", np.arange(n_rows) // 10)
+        n_rows = np.shape(y)[0] if np.ndim(y) else 1
+        qid = named.pop("qid", np.arange(getattr(X, "n_rows", n_rows)) // 10)
+        y = as_grades(y)
         return super().fit(X, y, sample_weight, *more, qid=qid, **named)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        return super().score(X, y, sample_weight, qid=np.arange(len(y)) // 10)
+        return super().score(X, as_grades(y), sample_weight, qid=np.arange(len(y)) // 10)
+
+
+def as_grades(y: Any) -> Any:
+    """Numbers that are no grades as grades; all else as it is, also what is wrong."""
+    values = np.asarray(y)
+    is_number = values.ndim == 1 and values.dtype.kind == "f" and values.size > 0
+    if not is_number or not np.isfinite(values).all() or (values == np.floor(values)).all():
+        return y
+    return np.digitize(values, np.quantile(values, [0.5, 0.75, 0.9]))
 
 
 def with_queries(cls: type) -> type:
@@ -54,7 +65,7 @@ def with_queries(cls: type) -> type:
     if not cls.__name__.endswith("Ranker"):
         return cls
     if cls.__name__ not in globals():
-        made = type(cls.__name__, (InTens, cls), {"__module__": __name__})
+        made = type(cls.__name__, (InTens, cls), {"__module__": __name__, "__doc__": cls.__doc__})
         made.fit.__signature__ = inspect.signature(cls.fit)
         globals()[cls.__name__] = made
     return globals()[cls.__name__]

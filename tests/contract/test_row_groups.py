@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from contract.registry import estimator_classes, having, quick, small_problem
+from contract.registry import InTens, estimator_classes, quick, small_problem
+from contract.registry import having as all_having
 from sklearn import config_context
 from sklearn.base import is_classifier
 from sklearn.model_selection import (
@@ -18,7 +19,14 @@ from sklearn.model_selection import (
 import secateur
 from secateur.exceptions import InputError, ParameterError
 
-CLASSES = estimator_classes()
+# not rankers, whose groups are queries: see tests/selectors/test_ranking.py
+CLASSES = [cls for cls in estimator_classes() if not issubclass(cls, InTens)]
+
+
+def having(*names):
+    return [cls for cls in all_having(*names) if not issubclass(cls, InTens)]
+
+
 # Folds are made where there is a choice: for a grid of penalties, or for candidates.
 GRID = {"FeatureGradientsSelector": {"penalty": [10.0, 1.0]}}
 

@@ -273,7 +273,7 @@ def test_a_path_that_ended_before_its_first_step_has_evidence_too():
         (
             {"target_type": "ranking"},
             ParameterError,
-            "'target_type' must be 'classification' or 'regression'",
+            "'target_type' must be 'classification', 'regression' or 'ranking'",
         ),
         ({"grid_shape": (2, 2)}, ParameterError, "'grid_shape' must have .* 6 cells"),
         ({"grid_shape": (1, 1, 2, 3)}, ParameterError, "one to three axes"),

@@ -131,6 +131,7 @@ def _compared(
                 target_type=dataset.target_type,
                 scoring=validation.scoring,
                 groups=dataset.group,
+                qid=dataset.query,
                 sample_weight=dataset.weight,
                 resume=trials,
                 on_trial=on_trial,

@@ -52,7 +52,8 @@ class DataRequest:
             )
         delimiter = "\t" if given.delimiter in {"\\t", "tab"} else given.delimiter
         kept, dropped = options.split_names(keep), options.split_names(given.drop)
-        roles = Roles(given.target, given.weight, time, group, kept, dropped, tasks)
+        others = (kept, dropped, tasks, given.query_column)
+        roles = Roles(given.target, given.weight, time, group, *others)
         return cls(
             file,
             roles,

@@ -18,7 +18,7 @@ from secateur.model_selection.methods import plain_name, selector_classes
 from secateur.model_selection.rows import knows_tasks
 from secateur.storage.reading.dataset import Dataset
 
-TARGET_TYPES: tuple[TargetType, ...] = ("classification", "regression")
+TARGET_TYPES: tuple[TargetType, ...] = ("classification", "regression", "ranking")
 TIME_FOLDS = 5
 
 # from this many columns on, short tables get coarser bins: nearly all time goes into them

@@ -81,6 +81,7 @@ class TargetType(StrEnum):
 
     classification = "classification"
     regression = "regression"
+    ranking = "ranking"
 
 
 Data = Annotated[
@@ -138,6 +139,7 @@ class DataOptions:
     target_type: TargetType | None = option(COLUMNS, "The type of the target; guessed by default.")
     time_column: str | None = option(VALIDATION, "Test on later rows than those used for training.")
     group_column: str | None = option(VALIDATION, "Rows with the same value stay in one fold.")
+    query_column: str | None = option(COLUMNS, "The query of each row, for learning to rank.")
     delimiter: str | None = option(READING, "Guessed by default; '\\t' for tabs.")
     header: bool | None = option(READING, "The first line holds names.", "--header/--no-header")
     encoding: str | None = option(READING, "Guessed by default.")
@@ -149,7 +151,7 @@ class ValidationOptions:
 
     cv: int | None = option(VALIDATION, "Number of folds: 5, or 3 above 5,000 rows.", min=2)
     scoring: str | None = option(
-        VALIDATION, "log_loss, accuracy, squared_error or any scorer of scikit-learn."
+        VALIDATION, "log_loss, accuracy, squared_error, ndcg@10 or any scorer of scikit-learn."
     )
     seed: int = option(VALIDATION, "Seed of all random numbers.", min=0, default=0)
     jobs: int | None = option(VALIDATION, "Threads; all cores by default.")

@@ -146,6 +146,7 @@ def _read_rows(dataset: Dataset) -> Rows:
         sample_weight=weight,
         groups=dataset.group,
         tasks=tasks,
+        qid=dataset.query,
     )
 
 
@@ -299,12 +300,14 @@ def score_test_rows(
 ) -> dict[str, Any]:
     """Score the selected and all features on another file by the method's own or a linear model."""
     from secateur.data.frames import select_columns
+    from secateur.data.queries import read_queries
     from secateur.model_selection.rows import RELATIVE, TaskModel, metric_for
     from secateur.model_selection.validators import StepScorer
 
     y, weight, tasks = dataset.fit_arguments
     kind, selector = dataset.target_type, answer.selector
-    train = read_rows(answer.X, y, target_type=kind, sample_weight=weight, tasks=tasks)
+    of_rows = {"sample_weight": weight, "tasks": tasks, "qid": dataset.query}
+    train = read_rows(answer.X, y, target_type=kind, **of_rows)
     selection, X = selector.selection_, test.X
     if answer.auto is not None and answer.auto.encoder_ is not None:
         X = answer.auto.encoder_.transform(X)
@@ -313,7 +316,8 @@ def score_test_rows(
 
     def score(model: Any, rows: Any) -> dict[str, Any]:
         fitted = model if test.tasks is None else TaskModel(model, test.tasks)
-        losses = metric.evaluate(fitted, rows, test.y, np.ones(len(test.y)))
+        queries = None if test.query is None else read_queries(test.query)
+        losses = metric.evaluate(fitted, rows, test.y, np.ones(len(test.y)), queries)
         return asdict(metric.score([losses]))
 
     scorer = StepScorer(selector, None, train, metric, seed)

@@ -79,6 +79,7 @@ def verify_answer(
             cv=folds_of(dataset, validation.cv),
             groups=dataset.group,
             task=tasks,
+            qid=dataset.query,
             sample_weight=weight,
             scoring=validation.scoring,
             random_state=validation.seed,

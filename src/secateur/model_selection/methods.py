@@ -68,7 +68,7 @@ def selector_classes(target_type: TargetType) -> dict[str, type]:
 def plain_name(method: str) -> str:
     """The short name of a method, however it is written."""
     lower = method.strip().lower()
-    if lower in BASELINES:
+    if lower in {*BASELINES, *RANKING_BASELINES}:
         return lower
     plain = lower.replace("-", "").replace("_", "")
     return NICKNAMES.get(plain, plain)

@@ -89,7 +89,7 @@ class Evidence(codec.Saved):
     ----------
     n_rows, n_sampled : int
         Rows of the table, and how many of them were sampled.
-    target_type : {"classification", "regression"}
+    target_type : {"classification", "regression", "ranking"}
     target_groups, target_counts : tuple of str, tuple of int
         The classes or the thirds of a numeric target, and the sampled rows in each.
     features, distributions : tuple of int, tuple of Distribution

@@ -59,7 +59,7 @@ def gather_evidence(
     y : array-like of shape (n_rows,), (n_rows, n_tasks), or None
         Histograms are drawn by its classes or thirds; of several targets, for all rows together.
     path : SelectionPath
-    target_type : {"classification", "regression"}
+    target_type : {"classification", "regression", "ranking"}
     costs, feature_groups, keep : as for the selectors
         Costs, feature groups, and features that are always selected.
     grid_shape : sequence of int, optional
@@ -91,9 +91,10 @@ def gather_evidence(
     from secateur.data.costs import as_costs
     from secateur.data.frames import read_table
 
-    if target_type not in {"classification", "regression"}:
+    if target_type not in {"classification", "regression", "ranking"}:
         raise ParameterError(
-            f"'target_type' must be 'classification' or 'regression'. Got {target_type!r}."
+            "'target_type' must be 'classification', 'regression' or 'ranking'. Got "
+            f"{target_type!r}."
         )
     table = read_table(X, categorical_features=categorical_features)
     shape = _checked_shape(table, path, grid_shape)

@@ -51,7 +51,7 @@ def report(
     random_state : int, RandomState or None, default=0
         Of the folds.
     **options
-        More of `held_out`, as ``cv``, ``groups``, ``scoring``; or ``grid_shape``, ``sample_limit``.
+        More of `held_out`, as ``cv``, ``groups``, ``qid``, ``scoring``; or ``grid_shape``.
 
     Returns
     -------

@@ -24,7 +24,7 @@ from secateur.storage.reading.dialect import ReadOptions
 from secateur.storage.reading.formats import RawTable, library
 from secateur.storage.reading.plan import MAX_OTHER, Features, Plan, make_features, make_plan
 from secateur.storage.reading.read_file import read_file, whole_labels
-from secateur.storage.reading.typed_files import LABEL
+from secateur.storage.reading.typed_files import LABEL, QUERY
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 
@@ -39,11 +39,12 @@ class Roles:
     keep: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     tasks: str | None = None
+    query: str | None = None
 
     @property
     def named(self) -> list[str]:
         """The columns with values for rows."""
-        names = (self.target, self.weight, self.time, self.group, self.tasks)
+        names = (self.target, self.weight, self.time, self.group, self.tasks, self.query)
         return [name for name in names if name is not None]
 
 
@@ -59,10 +60,12 @@ class RowValues:
     time: FloatArray | None = None
     group: AnyArray | None = None
     tasks: AnyArray | None = None
+    query: AnyArray | None = None
+    query_column: str | None = None  # its name
 
     def take(self, rows: Any) -> Self:
         """The values of some of the rows."""
-        names = ("rows", "y", "weight", "time", "group", "tasks")
+        names = ("rows", "y", "weight", "time", "group", "tasks", "query")
         known = {name: getattr(self, name) for name in names}
         return replace(self, **{key: each[rows] for key, each in known.items() if each is not None})
 
@@ -118,6 +121,7 @@ class TestRows(NamedTuple):
     X: Any
     y: AnyArray
     tasks: AnyArray | None = None
+    query: AnyArray | None = None
 
 
 def read_test(
@@ -130,7 +134,8 @@ def read_test(
         matrix = raw.matrix.copy()
         matrix.resize((raw.n_rows, len(first.names)))
         raw = replace(raw, matrix=matrix, names=first.names)
-    values, _ = row_values(raw, Roles(dataset.target, tasks=tasks), dataset.target_type)
+    roles = Roles(dataset.target, tasks=tasks, query=dataset.query_column)
+    values, _ = row_values(raw, roles, dataset.target_type)
     if (values.y.dtype.kind == "O") != (dataset.y.dtype.kind == "O"):
         raise InputError(
             f"{file} must have the target of the first file. Got values of another kind in "
@@ -145,7 +150,7 @@ def read_test(
             )
     features = make_features(dataset.plan, raw, indicators=dataset.is_encoded)
     X = take_rows(features.X, values.rows, raw.n_rows)
-    return TestRows(file.name, X, values.y, values.tasks)
+    return TestRows(file.name, X, values.y, values.tasks, values.query)
 
 
 def plan_features(summary: TableSummary, raw: RawTable, roles: Roles) -> Plan:
@@ -220,6 +225,10 @@ def row_values(
     """Target, weights, times, groups and tasks of the rows with a target, and notes."""
     target = target_name(raw, roles.target)
     y, rows, notes = _target(raw, target)
+    query = _query_column(raw, roles.query, target_type)
+    if query is not None and target_type is None:
+        target_type = "ranking"
+        notes.append(f"Target type: ranking, since rows belong to queries, {query!r}.")
     if target_type is None:
         target_type, note = guess_target_type(y, target)
         notes.append(note)
@@ -234,9 +243,28 @@ def row_values(
         time=None if roles.time is None else _time(raw, roles.time, rows),
         group=None if roles.group is None else column_values(raw, roles.group)[rows],
         tasks=None if roles.tasks is None else _tasks(raw, roles.tasks, rows),
+        query=None if query is None else column_values(raw, query)[rows],
+        query_column=query,
     )
     order = None if values.time is None else np.argsort(values.time, kind="stable")
     return (values if order is None else values.take(order)), notes
+
+
+def _query_column(raw: RawTable, given: str | None, target_type: str | None) -> str | None:
+    """The column of queries: as the user said, or ``qid`` of a LIBSVM file; None for others."""
+    if target_type not in {None, "ranking"} and given is not None:
+        raise InputError(
+            f"A column of queries is for ranking. Got --query-column {given} and --target-type "
+            f"{target_type}. Leave one of them out."
+        )
+    if given is None and target_type in {None, "ranking"} and QUERY in raw.extra:
+        return QUERY
+    if given is None and target_type == "ranking":
+        raise InputError(
+            "Ranking needs the query of each row. Got --target-type ranking without a column of "
+            "queries. Name it: --query-column."
+        )
+    return given
 
 
 def _target(raw: RawTable, name: str) -> tuple[AnyArray, IntArray, list[str]]:

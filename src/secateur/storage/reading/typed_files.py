@@ -30,7 +30,8 @@ from secateur.storage.reading.formats import (
 from secateur.typing import AnyArray
 
 PAGE_BYTES = 1 << 18  # bytes that are read of a column of a Parquet file at a time
-LABEL = "label"  # the name of the labels of a LIBSVM file
+LABEL = "label"  # the name of the labels of a LIBSVM file...
+QUERY = "qid"  # ... and of its queries, where it has any
 _SCAN_ROWS = 10_000
 _SPARSE = {"data", "indices", "indptr", "shape"}
 _NAMES = "feature_names"
@@ -218,7 +219,7 @@ class SvmlightFile:
             yield self._raw(*rows)
 
     def _raw(self, X: Any, y: AnyArray, query: AnyArray) -> RawTable:
-        extra = {LABEL: y, **({"qid": query} if len(query) else {})}
+        extra = {LABEL: y, **({QUERY: query} if len(query) else {})}
         return RawTable(X[:, self.first :], self.names, self.kind, {}, extra)
 
     def reduced(self, columns: Sequence[int]) -> bytes:
