@@ -22,7 +22,7 @@ GRIDS = {
     "AGBM": {"penalty": [0.1, 0.01]},
     "GTGBM": {"penalty": [0.1, 0.01]},
     "GBFS": {"penalty": [20.0, 2.0]},
-    "GBFSRanker": {"penalty": [0.5, 0.05]},
+    "GBFSRanker": {"penalty": [0.5, 0.1]},
     "Multitask": {"group_penalty": [0.1, 0.01]},
     "FeatureGradients": {"penalty": [2.0, 0.1]},
     "Grafting": {"l1": [0.25, 0.1, 0.05]},
@@ -41,7 +41,9 @@ INFORMATIVE = (1, 4, 6)
 class InTens:
     """A ranker whose queries are ten rows each unless they are given, as tests give X and y."""
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *more: Any, **named: Any) -> Any:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *more: Any, **named: Any
+    ) -> Any:
         n_rows = np.shape(y)[0] if np.ndim(y) else 1
         qid = named.pop("qid", np.arange(getattr(X, "n_rows", n_rows)) // 10)
         y = as_grades(y)

@@ -9,6 +9,7 @@ from io import StringIO
 import numpy as np
 import pytest
 from contract.registry import (
+    InTens,
     estimator_classes,
     having,
     predictions,
@@ -155,8 +156,9 @@ def test_ctrl_c_keeps_the_path_and_goes_on_unless_asked_otherwise(cls, how):
 def test_ctrl_c_ends_the_loops_around_a_fit(cls, how):
     small = small_problem(cls)
     selector = quick(cls, on_step=Interrupt(1), on_interrupt=how)
+    qid = np.arange(200) // 10 if issubclass(cls, InTens) else None
     with pytest.raises(KeyboardInterrupt):
-        held_out(selector, small.X, small.y, cv=2)
+        held_out(selector, small.X, small.y, cv=2, qid=qid)
     if how == "raise" and hasattr(cls, "predict"):
         Interrupt.n_steps = 0
         with pytest.raises(KeyboardInterrupt):

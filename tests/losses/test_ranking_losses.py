@@ -44,9 +44,7 @@ def test_lambdarank_is_that_of_the_definition(seed, truncation, tied):
 
 def test_pairwise_gradient_is_that_of_finite_differences():
     query, label, score = a_problem(1)
-    gradient, hessian = gradients(
-        get_ranking_loss("pairwise", sigma=0.7), query, label, score
-    )
+    gradient, hessian = gradients(get_ranking_loss("pairwise", sigma=0.7), query, label, score)
     for q in np.unique(query):
         its, h = query == q, 1e-5
 
@@ -113,9 +111,7 @@ def test_queries_without_an_order_have_no_gradient():
 def test_ndcg_is_that_of_the_definition(tied):
     query, label, score = a_problem(4, 8, tied=tied)
     for k in (1, 3, 100):
-        expected = [
-            naive.ndcg(label[query == q], score[query == q], k) for q in np.unique(query)
-        ]
+        expected = [naive.ndcg(label[query == q], score[query == q], k) for q in np.unique(query)]
         np.testing.assert_allclose(Queries.of(query, label).ndcg(score, k), expected, rtol=1e-10)
 
 
@@ -148,9 +144,7 @@ def test_equal_to_lightgbm_where_nothing_is_tied():
     params |= {"min_sum_hessian_in_leaf": 0, "learning_rate": 1.0, "num_leaves": len(query)}
     params |= {"lambdarank_truncation_level": 3, "lambda_l2": 1e3, "metric": "ndcg"}
     model = lightgbm.train(params | {"eval_at": [3]}, data, 1)
-    gradient, hessian = gradients(
-        get_ranking_loss("lambdarank", truncation=3), query, label, score
-    )
+    gradient, hessian = gradients(get_ranking_loss("lambdarank", truncation=3), query, label, score)
     leaf = model.predict(np.arange(len(query))[:, None], pred_leaf=True).ravel()
     for each in np.unique(leaf):  # the value of a leaf is the step G / (H + l2)
         its = leaf == each

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 
@@ -15,7 +15,7 @@ def discount(rank: int) -> float:
 def orders(score: np.ndarray) -> Iterator[tuple[int, ...]]:
     """All orders of documents by falling score: those of tied documents in any order."""
     for order in permutations(range(len(score))):
-        if all(score[a] >= score[b] for a, b in zip(order, order[1:], strict=False)):
+        if all(score[a] >= score[b] for a, b in pairwise(order)):
             yield order
 
 

@@ -198,7 +198,7 @@ def test_metadata_routing():
 
 def test_clone_pickle_and_reduced():
     ranker = single().fit(X, Y, qid=QUERY)
-    again = pickle.loads(pickle.dumps(ranker))
+    again = pickle.loads(pickle.dumps(ranker))  # noqa: S301
     np.testing.assert_array_equal(again.predict(X), ranker.predict(X))
     assert clone(ranker).get_params()["loss"] == "lambdarank"
     reduced, few = ranker.reduced(), ranker.transform(X)

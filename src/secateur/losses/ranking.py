@@ -135,9 +135,7 @@ class LambdaRank(RankingLoss):
     name = "lambdarank"
     _kind = (False, True)
 
-    def __init__(
-        self, truncation: int = 30, sigma: float = 1.0, eval_at: int | None = 10
-    ) -> None:
+    def __init__(self, truncation: int = 30, sigma: float = 1.0, eval_at: int | None = 10) -> None:
         super().__init__(eval_at)
         self.truncation, self.sigma = int(truncation), float(sigma)
 

@@ -88,7 +88,8 @@ def compare(
     target_type : {"classification", "regression", "ranking"}, default=None
         None guesses from y; it is ranking where ``qid`` is given.
     scoring : None, str or callable, default=None
-        Accuracy, r2 or "ndcg@10"; "map@k", "mrr", "log_loss", "squared_error", "absolute_error", or a scorer of scikit-learn.
+        Accuracy, r2 or "ndcg@10"; "map@k", "mrr", "log_loss", "squared_error", "absolute_error",
+        or a scorer of scikit-learn.
     groups : array of shape (n_rows,), default=None
         Which rows belong together; folds keep them so.
     qid : array of shape (n_rows,), default=None
@@ -223,9 +224,7 @@ def _collect(
     return done
 
 
-def _read_rows(
-    X: Any, y: Any, target_type: Any, sample_weight: Any, groups: Any, qid: Any
-) -> Rows:
+def _read_rows(X: Any, y: Any, target_type: Any, sample_weight: Any, groups: Any, qid: Any) -> Rows:
     if isinstance(X, StoredTable):
         raise InputTypeError(
             "compare needs rows in memory. Got a stored table. Give a part of the rows as a data "

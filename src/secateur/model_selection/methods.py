@@ -31,14 +31,18 @@ class Unsuited(BaseEstimator):  # type: ignore[misc]  # untyped base
 
 TARGET_TYPES: tuple[TargetType, ...] = ("regression", "classification", "ranking")
 NICKNAMES = {"featuregradients": "fg", "multitaskagbm": "multitask"}
-# How the names of selectors end, and which type of target that means; None is both.
-ENDINGS = {"Classifier": "classification", "Regressor": "regression", "Ranker": "ranking"}
-ENDINGS |= {"Selector": None}
+# How the names of selectors end, and which type of target that means; None is the first two.
+ENDINGS: dict[str, str | None] = {"Classifier": "classification", "Regressor": "regression"}
+ENDINGS |= {"Ranker": "ranking", "Selector": None}
 BASELINES = (*(name for name in RANKERS if name != "gbdt_topk"), "all")
 F_TESTS = {"classification": "f_classif", "regression": "f_regression"}
 RANKING_BASELINES = ("gbdt_topk", "random", "all")
 DEFAULT_BASELINES = ("mutual_info", "l1", "random", "all")
-PACKAGES = {"boruta": "boruta", "cegb": "lightgbm", "gbdt_topk": "lightgbm"}  # baselines that need a package of their own
+PACKAGES = {
+    "boruta": "boruta",
+    "cegb": "lightgbm",
+    "gbdt_topk": "lightgbm",
+}  # baselines that need a package of their own
 
 
 def own_methods(target_type: TargetType) -> dict[str, Any]:

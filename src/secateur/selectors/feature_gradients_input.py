@@ -110,7 +110,7 @@ def target_type_of(target_type: str, y: Any) -> TargetType:
         return target_type  # type: ignore[return-value]  # checked against the constraint
     if y is None:
         return "regression"  # which says that there must be one
-    return guess_target_type(y)
+    return "classification" if guess_target_type(y) == "classification" else "regression"
 
 
 def plain_type(target_type: TargetType) -> Any:

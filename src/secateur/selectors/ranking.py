@@ -62,7 +62,7 @@ class RankingParameters:
 class BoostedRanker(BoostedSelector, RankingParameters):
     """Boosted trees with feature costs that order the documents of queries."""
 
-    _target_type: ClassVar[TargetType] = "ranking"  # type: ignore[misc]  # of all instances
+    _target_type: TargetType = "ranking"
 
     @with_parameters_of(BoostedSelector.fit)
     def fit(  # type: ignore[override]  # explicit arguments

@@ -52,9 +52,7 @@ class QueryFit:
     def begin_round(self, seed: int) -> None:
         """Set the gradients at the current predictions; the seed is that of sampled gains."""
         sample = shares_of(self._rows, seed) if self._loss.has_sample else self._weight
-        self._loss.query_gradients(
-            self._train, self._raw(), sample, self._threads, self._gradients
-        )
+        self._loss.query_gradients(self._train, self._raw(), sample, self._threads, self._gradients)
         self._executor.apply(rows.set_gradients, *self._gradients)
 
     def objective(self) -> float:

@@ -1,0 +1,159 @@
+"""Metrics by query against scikit-learn, LightGBM, plain Python; held_out and compare of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reference import ranking as naive
+from sklearn.metrics import label_ranking_average_precision_score, ndcg_score
+from sklearn.model_selection import KFold
+
+from secateur import AGBMRanker, AGBMRegressor, compare, held_out, report, stability
+from secateur.datasets import make_ranking
+from secateur.exceptions import InputError, ParameterError
+from secateur.losses.ranking import Queries
+from secateur.model_selection.ranking import query_metric, ranking_score
+
+MADE = make_ranking(40, (3, 12), n_features=8, n_informative=2, random_state=1)
+QUICK = {"penalty": [0.1, 0.01], "max_iter": 5, "cv": 2}
+
+
+def some_queries(*, tied: bool = False, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    query = rng.permutation(np.repeat(np.arange(30), rng.integers(2, 7, 30)))
+    label = rng.integers(0, 4, len(query)) * rng.integers(0, 2, len(query))
+    score = rng.normal(size=len(query))
+    return query, label.astype(float), np.round(score) if tied else score
+
+
+def by_query(name, query, label, score):
+    return query_metric(name)[1](Queries.of(query, label), score)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("k", [1, 3, 10])
+def test_as_scikit_learn_has_them(k, tied):
+    query, label, score = some_queries(tied=tied)
+    ndcg, precision = (by_query(name, query, label, score) for name in (f"ndcg@{k}", "map"))
+    for q in np.unique(query):
+        its = query == q
+        if not label[its].any():
+            assert ndcg[q] == precision[q] == 1.0
+            continue
+        gains = 2.0 ** label[its] - 1.0
+        assert ndcg[q] == pytest.approx(ndcg_score([gains], [score[its]], k=k))
+        expected = label_ranking_average_precision_score([label[its] > 0], [score[its]])
+        assert precision[q] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_as_plain_python_has_them(tied):
+    query, label, score = some_queries(tied=tied, seed=1)
+    parts = [(label[query == q], score[query == q]) for q in np.unique(query)]
+    for k in (1, 2, 4):
+        expected = [naive.average_precision(*part, k) for part in parts]
+        np.testing.assert_allclose(by_query(f"map@{k}", query, label, score), expected)
+    expected = [naive.reciprocal_rank(*part) for part in parts]
+    np.testing.assert_allclose(by_query("mrr", query, label, score), expected)
+
+
+def test_as_lightgbm_has_them():
+    lightgbm = pytest.importorskip("lightgbm")
+    query, label, score = some_queries(seed=2)
+    order = np.argsort(query, kind="stable")
+    query, label, score = query[order], label[order], score[order]
+    names = ["ndcg", "map"]
+    params = {"objective": "lambdarank", "metric": names, "eval_at": [1, 3, 5], "verbosity": -1}
+    data = lightgbm.Dataset(np.zeros((len(query), 1)), label, group=np.bincount(query))
+    data.set_init_score(score)
+    booster = lightgbm.Booster(params | {"num_threads": 1}, data)
+    found = {name: value for _, name, value, _ in booster.eval_train()}
+    assert len(found) == 6
+    for name, value in found.items():
+        assert ranking_score(label, score, query, name) == pytest.approx(value, abs=1e-9), name
+
+
+def test_order_of_rows_does_not_matter():
+    query, label, score = some_queries(tied=True)
+    moved = np.random.default_rng(0).permutation(len(query))
+    for name in ("ndcg@5", "map@5", "mrr", "mrr@2"):
+        one = ranking_score(label, score, query, name)
+        assert ranking_score(label[moved], score[moved], query[moved], name) == pytest.approx(one)
+
+
+def test_unknown_metrics():
+    for name in ("ndcg@0", "ndcg@x", "auc"):
+        with pytest.raises(ParameterError, match="'metric' must be"):
+            ranking_score([0, 1], [0.0, 1.0], [1, 1], name)
+
+
+@pytest.mark.parametrize("scoring", [None, "ndcg@3", "map@5", "mrr"])
+def test_held_out_scores_are_means_over_queries(scoring):
+    held = held_out(
+        AGBMRanker(**QUICK), MADE.X, MADE.y, qid=MADE.query, cv=2, scoring=scoring, random_state=0
+    )
+    name = scoring or "ndcg@10"
+    step = held.path[-1]
+    assert step.score.metric == name
+    assert step.score.greater_is_better
+    assert 0.5 < step.score.mean <= 1.0
+    values = np.array([step.score.mean, held.all_features.mean])
+    assert 0.0 < step.score.standard_error < 0.1
+    assert abs(np.diff(values)[0]) < 0.2
+    for fold in held.folds:
+        assert not set(MADE.query[fold.train]) & set(MADE.query[fold.test])
+
+
+def test_held_out_needs_queries_and_keeps_them_whole():
+    with pytest.raises(InputError, match="'qid' must name"):
+        held_out(AGBMRanker(**QUICK), MADE.X, MADE.y)
+    with pytest.raises(InputError, match="must not split a query"):
+        held_out(AGBMRanker(**QUICK), MADE.X, MADE.y, qid=MADE.query, cv=[*_rows(2)])
+
+
+def _rows(n):
+    return KFold(n, shuffle=True, random_state=0).split(MADE.X)
+
+
+def test_regressor_is_scored_by_query_where_asked_for():
+    with pytest.raises(InputError, match="'qid' must name"):
+        held_out(AGBMRegressor(**QUICK), MADE.X, MADE.y, scoring="ndcg@10", random_state=0)
+
+
+def test_stability_takes_whole_queries():
+    found = stability(AGBMRanker(**QUICK), MADE.X, MADE.y, 2, qid=MADE.query, random_state=0)
+    assert found.support.size
+    assert len(found.supports) == 2
+
+
+def test_compare():
+    found = compare(
+        MADE.X,
+        MADE.y,
+        {"agbm": AGBMRanker(**QUICK), "random": "random", "all": "all"},
+        qid=MADE.query,
+        validators="ridge",
+        cv=2,
+        sizes=[2],
+        random_state=0,
+    )
+    assert found.metric == "ndcg@10"
+    assert found.target_type == "ranking"
+    assert all(trial.is_done for trial in found.trials)
+    assert found.ranks()[0].method == "agbm"
+    with pytest.raises(ParameterError, match=r"methods for ranking.*which is for"):
+        compare(MADE.X, MADE.y, "f_regression", qid=MADE.query)
+
+
+def test_compare_with_lightgbm():
+    pytest.importorskip("lightgbm")
+    found = compare(
+        MADE.X, MADE.y, "gbdt_topk", qid=MADE.query, validators="trees", cv=2, sizes=[2]
+    )
+    subsets = [trial.subsets[0].support.tolist() for trial in found.trials]
+    assert all(set(each) == set(MADE.relevant.tolist()) for each in subsets)
+
+
+def test_page_shows_the_metric(tmp_path):
+    page = report(AGBMRanker(**QUICK), MADE.X, MADE.y, tmp_path / "page.html", qid=MADE.query, cv=2)
+    assert "ndcg@10" in page.read_text(encoding="utf-8")
