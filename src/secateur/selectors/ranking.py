@@ -64,7 +64,7 @@ class BoostedRanker(BoostedSelector, RankingParameters):
 
     _target_type: TargetType = "ranking"
 
-    @with_parameters_of(BoostedSelector.fit)
+    @with_parameters_of(BoostedSelector.fit)  # type: ignore[has-type]  # decorated itself
     def fit(  # type: ignore[override]  # explicit arguments
         self,
         X: Any,
