@@ -211,23 +211,11 @@ def make_ranking(
     n_informative: int = 5,
     random_state: int | None = 0,
 ) -> Generated:
-    """Make queries with documents graded 0 to 4, by a few of many features.
+    """Make queries with documents graded 0 to 4, by effects as in `make_wide` of some features.
 
-    A grade is that of a sum of effects as in `make_wide`, plus noise: one half of all documents
-    has 0, one in thirty 4.
-
-    Parameters
-    ----------
-    n_queries, n_features, n_informative : int
-    n_documents : int or tuple of int, default=20
-        Documents of a query; of a pair, drawn evenly on a log scale between the two.
-    random_state : int or None, default=0
-        Seed; None draws a new problem each time.
-
-    Returns
-    -------
-    Generated
-        With ``query``; the rows of a query follow each other.
+    One half of all documents has grade 0, one in thirty 4. ``n_documents`` is the size of all
+    queries, or of a pair, sizes are drawn evenly on a log scale between the two. The result has
+    ``query``; the rows of a query follow each other.
 
     Examples
     --------
@@ -245,13 +233,11 @@ def make_ranking(
     relevant = np.sort(rng.choice(n_features, n_informative, replace=False))
     X = rng.standard_normal((n_rows, n_features))
     signal = _signal(rng, X[:, relevant]) + 0.5 * rng.standard_normal(n_rows)
-    names = [f"noise_{k}" for k in range(n_features)]
-    for k, feature in enumerate(relevant.tolist()):
-        names[feature] = f"informative_{k}"
+    roles = np.where(np.isin(np.arange(n_features), relevant), "informative", "noise").tolist()
     return Generated(
         X=X,
         y=np.searchsorted(np.quantile(signal, [0.5, 0.75, 0.9, 0.967]), signal),
-        feature_names=tuple(names),
+        feature_names=tuple(f"{role}_{k}" for k, role in enumerate(roles)),
         relevant=relevant,
         redundant=np.empty(0, np.int64),
         query=np.repeat(np.arange(n_queries), sizes),

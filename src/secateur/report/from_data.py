@@ -92,10 +92,8 @@ def gather_evidence(
     from secateur.data.frames import read_table
 
     if target_type not in {"classification", "regression", "ranking"}:
-        raise ParameterError(
-            "'target_type' must be 'classification', 'regression' or 'ranking'. Got "
-            f"{target_type!r}."
-        )
+        kinds = "'classification', 'regression' or 'ranking'"
+        raise ParameterError(f"'target_type' must be {kinds}. Got {target_type!r}.")
     table = read_table(X, categorical_features=categorical_features)
     shape = _checked_shape(table, path, grid_shape)
     cost_model, known_of_costs = _costs(as_costs(costs, feature_groups, keep), path)
