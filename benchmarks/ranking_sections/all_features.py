@@ -5,9 +5,9 @@ from __future__ import annotations
 from common.measure import say
 from common.options import Options
 from common.table import Section, table
+
 from ranking_sections.models import DEPTH, RATE, fit_lightgbm, ours, rounds
 from ranking_sections.problems import problems
-
 from secateur import AGBMRanker
 
 LOSSES = ("lambdarank", "pairwise", "xendcg")

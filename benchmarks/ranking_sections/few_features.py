@@ -9,9 +9,9 @@ import numpy as np
 from common.measure import say
 from common.options import Options
 from common.table import Section, table
+
 from ranking_sections.models import cegb, fit_lightgbm, ours
 from ranking_sections.problems import Queries, problems
-
 from secateur import AGBMRanker, GBFSRanker
 
 SIZES = (10, 20)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from common.measure import N_THREADS
 from common.options import Options
+
 from ranking_sections.problems import Queries
 
 DEPTH, RATE, LEAF = 4, 0.1, 20

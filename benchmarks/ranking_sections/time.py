@@ -7,9 +7,9 @@ from time import perf_counter, process_time
 from common.measure import say
 from common.options import Options
 from common.table import Section, table
+
 from ranking_sections.models import fit_lightgbm, ours, rounds
 from ranking_sections.problems import problems
-
 from secateur import AGBMRanker
 
 

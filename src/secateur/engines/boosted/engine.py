@@ -295,7 +295,7 @@ def trace_boosted(
                 if queries is None:
                     executor.apply(rows.begin_round, loss)
                 else:
-                    queries.begin_round(_round_seed(params, n_rounds, 1))
+                    queries.begin_round(_round_seed(params, n_rounds, 1), weights.scale)
                 outputs = range(loss.n_outputs)
                 trees = [grower.grow(k, loss, _seed(params, n_rounds, k)) for k in outputs]
             ensemble.rounds.append(trees)

@@ -11,6 +11,7 @@ from secateur.data.target import are_counts
 from secateur.engines.boosted import rows
 from secateur.engines.fold_losses import FoldLosses
 from secateur.execution.blocks import Executor
+from secateur.losses import fixed_point_sum
 from secateur.losses.ranking import Queries, RankingLoss
 from secateur.typing import FloatArray, IntArray
 
@@ -49,11 +50,25 @@ class QueryFit:
         parts = self._executor.each(rows.raw_predictions)
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    def begin_round(self, seed: int) -> None:
-        """Set the gradients at the current predictions; the seed is that of sampled gains."""
+    def begin_round(self, seed: int, weight_scale: float) -> None:
+        """Set the gradients at the current predictions; the seed is that of sampled gains.
+
+        Splits weigh rows by their hessians, so that the gain is that of a Newton step.
+        """
         sample = shares_of(self._rows, seed) if self._loss.has_sample else self._weight
         self._loss.query_gradients(self._train, self._raw(), sample, self._threads, self._gradients)
-        self._executor.apply(rows.set_gradients, *self._gradients)
+        weight = self._split_weights() * weight_scale
+        rounded = np.maximum(np.rint(weight), 1.0).astype(np.uint32)
+        self._executor.apply(rows.set_gradients, *self._gradients, rounded)
+
+    def _split_weights(self) -> FloatArray:
+        """The weight of each row times its hessian as a multiple of the mean."""
+        weight, hessian, train = self._weight, self._gradients[1], self._train.order
+        total = fixed_point_sum(weight[train] * hessian[train])
+        if not total > 0.0:
+            return weight
+        mean = total / fixed_point_sum(weight[train])
+        return weight * np.minimum(hessian / mean, rows.MAX_CURVATURE)
 
     def objective(self) -> float:
         """The mean loss of some of the training queries, at the moment of the call."""

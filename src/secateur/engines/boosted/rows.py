@@ -34,6 +34,7 @@ from secateur.typing import CodeArray, FloatArray, IntArray, Result
 # The rows of a node with at least this many are partitioned by all threads together.
 MANY_ROWS = 1 << 17
 OBJECTIVE_ROWS = 10_000  # of which the training loss is the mean, at most
+MAX_CURVATURE = 32.0  # the largest hessian of a row that splits see, as a multiple of the mean
 WEIGHT_STEPS = 65535.0  # weights that are not whole numbers are rounded to at most this many steps
 
 
@@ -56,13 +57,17 @@ class WeightScale:
     total: float
 
     @classmethod
-    def of(cls, weight: FloatArray) -> WeightScale:
-        """Whole weights count rows and stay exact; others are relative, with mean one."""
+    def of(cls, weight: FloatArray, *, by_curvature: bool = False) -> WeightScale:
+        """Whole weights count rows and stay exact; others are relative, with mean one.
+
+        ``by_curvature`` if weights will be multiplied by relative hessians.
+        """
         largest, total, n = float(weight.max()), fixed_point_sum(weight), len(weight)
         counts = are_counts(weight)
         max_scale = (2**32 - 1 - 2 * n) / total
-        exact = counts and largest <= WEIGHT_STEPS and max_scale >= 1.0
-        scale = 1.0 if exact else min(WEIGHT_STEPS / largest, max_scale)
+        exact = counts and largest <= WEIGHT_STEPS and max_scale >= 1.0 and not by_curvature
+        steps = WEIGHT_STEPS / MAX_CURVATURE if by_curvature else WEIGHT_STEPS
+        scale = 1.0 if exact else min(steps / largest, max_scale)
         return cls(scale, 1.0 if counts else total / n, largest, total)
 
     def min_weight(self, min_samples_leaf: float) -> int:
@@ -103,7 +108,8 @@ def begin(
     del targets
     weight = np.concatenate(weights)
     del weights
-    baseline, scale = loss.baseline(target, weight), WeightScale.of(weight)
+    baseline = loss.baseline(target, weight)
+    scale = WeightScale.of(weight, by_curvature=loss.by_query)
     executor.apply(set_baseline, baseline, scale.scale)
     divisible = columns.varying
     if not has_tests:  # with group tests most features are never evaluated, nor are these sums
@@ -206,10 +212,13 @@ def raw_predictions(block: RowBlock) -> FloatArray:
     return block.raw[0]
 
 
-def set_gradients(block: RowBlock, gradient: FloatArray, hessian: FloatArray) -> None:
-    """Take the gradients of this block from those of the whole table."""
+def set_gradients(
+    block: RowBlock, gradient: FloatArray, hessian: FloatArray, weight: RowArray
+) -> None:
+    """Take gradients and the rounded weights of splits from those of the whole table."""
     here = slice(block.first_row, block.first_row + block.columns.n_rows)
     block.gradient[0], block.hessian[0] = gradient[here], hessian[here]
+    block.quantised_weight[:] = weight[here]
 
 
 def begin_tree(
