@@ -327,7 +327,7 @@ WRONG = [
     (("-y", "y", "--drop", "z"), 1, "'z'"),
     (("-y", "y", "--max-features", "0"), 2, "max-features"),
     (("-y", "y", "--max-features", "many"), 2, "max-features"),
-    (("-y", "y", "--target-type", "ranking"), 2, "ranking"),
+    (("-y", "y", "--target-type", "clustering"), 2, "clustering"),
     (("-y", "y", "--nonsense"), 2, "nonsense"),
     (("-y", "y", "--scoring", "nonsense"), 1, "scoring"),
     (("-y", "y", "--test", "none.csv"), 1, "no such file"),

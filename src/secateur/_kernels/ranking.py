@@ -71,31 +71,45 @@ def discounts_of_documents(s, k, D_sum, end, table):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def pair_terms(one, s, gain, e, mean, n_tied, is_pairwise, normalised, t, c):
+    """Gradients t and curvatures c of the pairs of one document with those below it.
+
+    one: its score, gain and e, and its means of `tie_discounts`. The others: those of the documents
+    below, of which the first n_tied have the same score.
+    """
+    own_s, own_gain, own_e, first, share, within = one
+    for j in range(s.shape[0]):
+        delta = own_gain - gain[j]
+        weight = within if j < n_tied else first - share * mean[j]
+        if is_pairwise:
+            delta = 1.0 if delta > 0.0 else (-1.0 if delta < 0.0 else 0.0)
+            weight = 1.0
+        if normalised:
+            weight /= NEAREST + (own_s - s[j])
+        both = own_e + e[j]
+        p, q = own_e / both, e[j] / both  # that the one, or the other, is better
+        t[j] = delta * weight * (q if delta > 0.0 else p)
+        c[j] = abs(delta) * weight * p * q
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def sum_pairs(n_first, s, gain, e, end, table, is_pairwise, normalised, room, g, h):
     """Add the pairs of the first documents with all below them; returns the sum of their sizes."""
     n, total = s.shape[0], 0.0
-    t, c = room[0], room[1]
     for i in range(n_first):
-        first, share, within = table[0, i], table[1, i], table[3, i]
-        for j in range(i + 1, n):
-            delta = gain[i] - gain[j]
-            weight = within if j < end[i] else first - share * table[2, j]
-            if is_pairwise:
-                delta = 1.0 if delta > 0.0 else (-1.0 if delta < 0.0 else 0.0)
-                weight = 1.0
-            if normalised:
-                weight /= NEAREST + (s[i] - s[j])
-            both = e[i] + e[j]
-            p, q = e[i] / both, e[j] / both  # that i, or j, is the better one
-            t[j] = delta * weight * (q if delta > 0.0 else p)
-            c[j] = abs(delta) * weight * p * q
+        one = (s[i], gain[i], e[i], table[0, i], table[1, i], table[3, i])
+        m, b = n - i - 1, i + 1
+        t, c, g_below, h_below = room[0, :m], room[1, :m], g[b:], h[b:]
+        others = (s[b:], gain[b:], e[b:], table[2, b:n])
+        pair_terms(one, *others, end[i] - b, is_pairwise, normalised, t, c)
         g_i, h_i = g[i], h[i]
-        for j in range(i + 1, n):  # in this order, so that documents of one score and label agree
+        for j in range(m):  # in this order, so that documents of one score and label agree
             g_i += t[j]
             h_i += c[j]
-            g[j] -= t[j]
-            h[j] += c[j]
             total += abs(t[j])
+        for j in range(m):
+            g_below[j] -= t[j]
+            h_below[j] += c[j]
         g[i], h[i] = g_i, h_i
     return total
 
