@@ -271,7 +271,7 @@ def test_a_path_that_ended_before_its_first_step_has_evidence_too():
     ("changes", "error", "words"),
     [
         (
-            {"target_type": "ranking"},
+            {"target_type": "clustering"},
             ParameterError,
             "'target_type' must be 'classification', 'regression' or 'ranking'",
         ),
