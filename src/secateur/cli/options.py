@@ -100,7 +100,7 @@ class MethodOptions:
     method: str | None = option(
         SELECTION,
         "auto (several are tried), agbm, gbfs, gtgbm, multitask, fg, grafting, featboost, iis. "
-        "Default: auto; agbm with --penalty or --set, and for tables on disk.",
+        "Default: auto; agbm with --penalty or --set, for rankings and tables on disk.",
     )
     for_model: str | None = option(
         SELECTION, "The model that features are for: trees (default), linear or knn."

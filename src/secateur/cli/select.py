@@ -119,8 +119,10 @@ def _loaded(
     if dataset is not None and wanted is None:
         default = "agbm"
         console.message("Methods are compared in memory only: this is A-GBM on the whole table.")
-    chosen = replace(method, method=wanted or default)
-    return dataset or load(request, console, chosen.method), chosen
+    dataset = dataset or load(request, console, wanted or default)
+    if dataset.target_type == "ranking":
+        default = "agbm"
+    return dataset, replace(method, method=wanted or default)
 
 
 def demo(
