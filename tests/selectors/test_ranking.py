@@ -79,7 +79,7 @@ def test_threads_and_containers_change_no_bit(loss):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_stored_table_whose_blocks_split_queries(loss, tmp_path, monkeypatch):
     monkeypatch.setattr(opening, "BLOCK_ROWS", 50)
-    monkeypatch.setattr(opening, "MIN_BLOCK", 50)
+    monkeypatch.setattr(opening, "MIN_BLOCK_ROWS", 50)
     monkeypatch.setattr(disk, "_runs", lambda blocks, *_, **__: [([b], True) for b in blocks])
     moved = np.random.default_rng(0).permutation(len(Y))
     table = open_table(X[moved], Y[moved].astype(float), cache=tmp_path)
