@@ -17,7 +17,7 @@ def test_facts_of_a_path_alone():
     assert (result.title, result.path.algorithm) == ("demo", "DemoSelector")
     assert result.score_kind == "held-out log loss"
     assert result.steps[result.cut].step.n_features == 3  # 0.35 is within 0.01 of 0.345
-    assert result.rules == {"one_se": 2, "best": 3, "elbow": 1}
+    assert result.rules == {"near_best": 2, "one_se": 2, "best": 3, "elbow": 1}
     assert result.shown.n_features.tolist() == [1, 2, 3, 4]
     assert result.shown.scores.tolist() == [0.5, 0.4, 0.35, 0.345]
     assert not result.has_costs

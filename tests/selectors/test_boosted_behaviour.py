@@ -25,7 +25,7 @@ from secateur import (
     FeatureCosts,
     GBFSClassifier,
     GBFSRegressor,
-    OneStandardError,
+    NearBest,
     StopReason,
 )
 from secateur.datasets import make_nonlinear_pair, make_wide
@@ -55,7 +55,7 @@ def test_defaults_give_a_small_subset_and_a_good_model(cls):
     assert selector.score(made.X[600:], made.y[600:]) > (
         everything.score(made.X[600:], made.y[600:]) - slack
     )
-    assert "within one standard error" in str(selector.selection_)
+    assert selector.selection_.rule == repr(NearBest())
     assert selector.selection_.score.origin == "held_out"
 
 
@@ -379,7 +379,7 @@ def test_the_default_cut_goes_by_the_penalty():
     one = AGBMClassifier(penalty=0.02, max_iter=5).fit(X, y)
     assert one.selection_.rule == repr(Best())
     grid = AGBMClassifier(penalty=[0.02, 0.01], max_iter=5, cv=2).fit(X, y)
-    assert grid.selection_.rule == repr(OneStandardError())
+    assert grid.selection_.rule == repr(NearBest())
 
 
 def test_a_class_that_is_held_out_whole_is_no_trouble():

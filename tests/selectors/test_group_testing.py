@@ -118,7 +118,7 @@ def test_a_warning_where_group_testing_does_not_pay(cls, exact, problem):
 def test_where_no_design_pays_the_result_is_that_of_an_exact_search(sparse, more):
     X, y, _ = made(300, 300)
     X = csr_array(np.where(X < 0.5, 0.0, X)) if sparse else X
-    with pytest.warns(GroupTestingWarning, match="300 features. All features are searched"):
+    with pytest.warns(GroupTestingWarning, match="300 features. All are searched"):
         grouped = GTGBMRegressor(**PARAMS | more).fit(X, y)
     more = {name: value for name, value in more.items() if name != "leaf_size"}
     exact = AGBMRegressor(**PARAMS | more).fit(X, y)
