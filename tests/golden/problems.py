@@ -111,6 +111,29 @@ def _group_tested(target: Callable[[Any], Any], more: dict[str, Any]) -> dict[st
     }
 
 
+def _rankers(more: dict[str, Any]) -> dict[str, Problem]:
+    """Problems of the rankers: grades from 0 to 2 in queries of uneven sizes."""
+    X, gaps, frame = tables.wide(), tables.wide(9), tables.categories()
+    thin = tables.sparse(tables.N_WIDE)
+    gaps[::7, ::3] = float("nan")
+    grades, fit = tables.three_classes, {"qid": tables.queries()}
+    fast = {**FAST, "max_iter": 12, **more}
+    costs = {"costs": tables.costs(tables.N_WIDE)}
+    weighted = {**fit, "sample_weight": 1.0 + tables.weights()}
+    return {
+        "numeric": Problem(X, grades(X), {**fast, "cv": 3}, fit),
+        "missing": Problem(gaps, grades(gaps), {**fast, "penalty": 0.03}, fit),
+        "categories": Problem(
+            frame, grades(frame), {**fast, "penalty": 0.02, "loss": "xendcg"}, fit
+        ),
+        "sparse": Problem(
+            thin, grades(thin), {**fast, "penalty": [0.1, 0.02], "cv": 2, "loss": "pairwise"}, fit
+        ),
+        "costs": Problem(X, grades(X), {**fast, **costs, "cost_budget": 12.0, "cv": 2}, fit),
+        "weights": Problem(X, grades(X), {**fast, "max_features": 3, "cv": 2}, weighted),
+    }
+
+
 def _multitask(target: Callable[..., Any], weighted: dict[str, Any]) -> dict[str, Problem]:
     """Problems of the multitask classes."""
     X, gaps, frame, wide = tables.numeric(), tables.missing(), tables.categories(), tables.wide()
@@ -229,6 +252,11 @@ FAMILIES: dict[str, dict[str, Callable[[], dict[str, Problem]]]] = {
         ),
         "MultitaskAGBMRegressor": lambda: _multitask(tables.numbers, {"subsample": 0.8}),
     },
+    "ranking": {
+        "GBFSRanker": lambda: _rankers({}),
+        "AGBMRanker": lambda: _rankers({}),
+        "GTGBMRanker": lambda: _rankers(TESTED),
+    },
     "grafting": {
         "GraftingClassifier": lambda: _grafting(tables.two_classes, tables.three_classes),
         "GraftingRegressor": lambda: _grafting(tables.numbers, tables.numbers),
@@ -254,7 +282,7 @@ FAMILIES: dict[str, dict[str, Callable[[], dict[str, Problem]]]] = {
 }
 """Golden file, then class, then its problems."""
 
-EXACT = {"boosted", "group_testing", "multitask"}
+EXACT = {"boosted", "group_testing", "multitask", "ranking"}
 """Golden files whose numbers are compared bit for bit."""
 
 

@@ -96,6 +96,11 @@ def weights() -> Any:
     return np.random.default_rng(8).integers(0, 4, N_ROWS).astype(float)
 
 
+def queries() -> Any:
+    """The query of each row: some have few rows, some many."""
+    return np.sort(np.floor(np.sqrt(np.arange(N_ROWS) * 8)).astype(int) % 29)
+
+
 def tasks() -> Any:
     """The task of each row."""
     return np.array(["north", "south", "west"])[np.arange(N_ROWS) % 3]

@@ -16,7 +16,7 @@ import numpy as np
 
 from secateur.exceptions import StorageError
 from secateur.model_selection.methods import selector_classes
-from secateur.model_selection.rows import knows_tasks
+from secateur.model_selection.rows import knows_tasks, target_type_of
 from secateur.selectors.boosted_base import BoostedSelector
 
 # Fits of a few rounds; results do not matter.
@@ -63,8 +63,11 @@ def fit_all() -> None:
     """Fit every selector to tables of each kind."""
     warnings.simplefilter("ignore")
     for selector, X, y in _fits():
+        ranks = target_type_of(selector) == "ranking"
+        queries = {"qid": np.arange(X.shape[0]) // 10} if ranks else {}
         for weight in (None, np.linspace(0.5, 1.5, X.shape[0])):
-            selector.fit(X, y, **({} if weight is None else {"sample_weight": weight}))
+            more = {} if weight is None else {"sample_weight": weight}
+            selector.fit(X, y, **more, **queries)
             getattr(selector, "predict", selector.transform)(X)
 
 
@@ -80,6 +83,7 @@ def _fits() -> Iterator[tuple[Any, Any, Any]]:
     kinds: list[tuple[type, Any]] = list(product(selector_classes("regression").values(), [signal]))
     for kind in selector_classes("classification").values():
         kinds += [(kind, classes > 0), (kind, classes)]
+    kinds += product(selector_classes("ranking").values(), [classes])
     for (kind, y), table in product(kinds, tables):
         # by default, and for boosted selectors also trees that are grown level by level
         deep: dict[str, Any] = {"max_depth": 9, "feature_groups": {"pair": [0, 1]}}
