@@ -13,7 +13,10 @@ from secateur import AutoSelector, FeatureGradientsSelector
 # not rankers: these checks know no queries, and give targets that are no grades
 CLASSES = [cls for cls in estimator_classes() if not issubclass(cls, InTens)]
 # What they do is also done by another class of their family.
-SIBLINGS = {"AGBMRegressor", "GBFSClassifier", "GTGBMClassifier", "MultitaskAGBMClassifier"}
+SIBLINGS = {
+    *("AGBMRegressor", "GBFSClassifier", "GTGBMClassifier", "MultitaskAGBMClassifier"),
+    "AutoSelector",
+}
 
 
 def quick_ones(*, siblings: bool) -> list:
