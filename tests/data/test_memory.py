@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from secateur.data.memory import available_memory
@@ -135,3 +140,39 @@ CASES = {
 @pytest.mark.parametrize(("files", "expected"), CASES.values(), ids=CASES)
 def test_the_smallest_limit_counts(tmp_path, files, expected):
     assert available_memory(make_tree(tmp_path, files)) == expected
+
+
+@pytest.fixture
+def small_cgroup():
+    """The file that moves a process into a real cgroup of 800 MB; skips where none can be made."""
+    base = Path("/sys/fs/cgroup")
+    version1 = (base / "memory").is_dir()
+    folder = (base / "memory" if version1 else base) / f"secateur-test-{os.getpid()}"
+    try:
+        folder.mkdir()
+    except OSError as error:
+        pytest.skip(f"no cgroup can be made here: {error}")
+    try:
+        limit = folder / ("memory.limit_in_bytes" if version1 else "memory.max")
+        if not limit.exists():
+            pytest.skip("cgroups have no limit of memory here")
+        limit.write_text("800000000")
+        yield folder / "cgroup.procs"
+    finally:
+        folder.rmdir()
+
+
+def test_the_limit_of_a_real_cgroup_counts(small_cgroup):
+    code = (
+        f"import os; open({str(small_cgroup)!r}, 'w').write(str(os.getpid()))\n"
+        "from secateur.data.memory import available_memory; print(available_memory())"
+    )
+    path = os.pathsep.join(str(Path(part).resolve()) for part in sys.path if part)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert 100_000_000 < int(done.stdout) < 800_000_000
