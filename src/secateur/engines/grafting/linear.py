@@ -102,7 +102,7 @@ class LinearGrafting:
         """Gradients of the loss by row and by weight, cached."""
         if self.known is None or self.known[0] is not self.state.raw:
             _set_gradients([self])
-        return self.known[1:]  # type: ignore[index]
+        return self.known[1:]  # type: ignore[index]  # set by _set_gradients
 
     def penalty(self, l1: float) -> Penalty:
         """The penalty with this ``l1``."""
