@@ -76,8 +76,9 @@ def merge_zero(v, w, zero_weight):
 @njit(cache=True, nogil=True)
 def encode(v, cuts, codes_out):
     """Write the code of each value, by eight steps without a branch; returns whether one is NaN."""
-    padded = np.full(255, np.inf)
-    padded[: cuts.shape[0]] = cuts
+    padded = np.empty(255)
+    for b in range(255):
+        padded[b] = cuts[b] if b < cuts.shape[0] else np.inf
     has_missing = False
     for i in range(v.shape[0]):
         x = v[i]
@@ -153,7 +154,8 @@ def bin_sparse_columns(cells, weight, seen, max_bins, cut_start, start, stop, ou
             v, w = merge_zero(v, w, max(0.0, seen_weight - stored_weight))
         n_cuts = cut_sorted(v, w, max_bins, cuts)
         n_cuts_out[j] = n_cuts
-        cuts_out[cut_start[j] : cut_start[j] + n_cuts] = cuts[:n_cuts]
+        for b in range(n_cuts):
+            cuts_out[cut_start[j] + b] = cuts[b]
         zero = 0
         while zero < n_cuts and cuts[zero] < 0.0:
             zero += 1

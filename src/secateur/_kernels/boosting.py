@@ -170,7 +170,11 @@ def allowed_features(features, used, costs, room):
     if room[0] > 0 and room[2] == np.inf:
         return features
     forbid(features, used, room, costs)
-    return features[costs[features] < np.inf]
+    allowed, n = np.empty(features.shape[0], np.int64), 0
+    for f in range(features.shape[0]):
+        allowed[n] = features[f]
+        n += costs[features[f]] < np.inf
+    return allowed[:n]
 
 
 @njit(cache=True, nogil=True)
@@ -209,7 +213,8 @@ def boost_rounds(
         fill_gradients(loss, target, raw, gradient, hessian)
         for k in range(n_outputs):
             t, g, h = r * n_outputs + k, gradient[k], hessian[k]
-            order[:] = train
+            for i in range(train.shape[0]):
+                order[i] = train[i]
             per_unit, total, sse, squares, scale_g, scale_h = pack_tree(
                 g, h, weights, train, packed
             )

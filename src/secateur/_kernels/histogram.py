@@ -143,10 +143,11 @@ def dense_histograms(
         for q in range(min(4, stop - f)):
             j = features[f + q]
             first, n = offset[j], n_bins[j]
-            histogram_out[first : first + n] = bins[q, :n]
             histogram_out[first + n] = bins[q, MISSING]
-            bins[q, :n] = 0
             bins[q, MISSING] = 0
+            for b in range(n):
+                histogram_out[first + b] = bins[q, b]
+                bins[q, b] = 0
 
 
 @njit(cache=True, nogil=True)

@@ -45,7 +45,8 @@ def split_run(codes, words, rows, start, stop, scratch):
 def split_dense(codes, words, rows, start, stop, scratch):
     """Partition ``rows[start:stop]`` in place by its codes; returns where the right begins."""
     middle = split_run(codes, words, rows, start, stop, scratch)
-    rows[middle:stop] = scratch[: stop - middle]
+    for i in range(middle, stop):  # an assignment of slices takes seconds to compile
+        rows[i] = scratch[i - middle]
     return middle
 
 

@@ -111,9 +111,10 @@ def one_histogram(cells, packed, node_of, q, bins_out):
 @njit(cache=True, nogil=True)
 def still_divisible(features, divisible, is_split):
     """Those of the listed features that some node below a split can be split on."""
-    keep = np.zeros(features.shape[0], np.bool_)
-    for q in range(is_split.shape[0]):
-        if is_split[q]:
-            for f in range(features.shape[0]):
-                keep[f] |= divisible[q, features[f]]
-    return features[keep]
+    kept, n = np.empty(features.shape[0], np.int64), 0
+    for f in range(features.shape[0]):
+        kept[n], is_divisible = features[f], False
+        for q in range(is_split.shape[0]):
+            is_divisible |= is_split[q] and divisible[q, features[f]]
+        n += is_divisible
+    return kept[:n]
