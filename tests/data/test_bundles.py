@@ -8,17 +8,19 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secateur._kernels.records import MISSING
+from secateur._kernels.records import MISSING, DenseCodes
 from secateur._kernels.threads import Threads
 from secateur.data import binning
 
 
-def join(codes, n_bins, varying=None, **limits):
+def join(codes, n_bins, **limits):
     """As a fit would, of however few rows."""
-    varying = np.arange(len(n_bins)) if varying is None else varying
-    limits = {"MIN_SAVED": 0.0, **limits}
+    none = np.zeros(len(n_bins), np.bool_)
+    more = (n_bins, binning.offset_of(n_bins), (), none, none)
+    columns = binning.BinnedColumns(DenseCodes(codes), codes.shape[1], *more)
+    limits = {"MIN_SAVED": 0.0, "MIN_BUNDLED_ROWS": 0, **limits}
     with mock.patch.multiple(binning, **limits), Threads(2) as threads:
-        return binning.bundle_columns(codes, n_bins, varying, threads)
+        return binning.with_bundles(columns, threads).bundles
 
 
 def assert_whole(found, codes):
@@ -35,7 +37,7 @@ def test_no_code_is_lost(seed):
     codes = (rng.integers(0, 255, (14, 700)) % n_bins[:, None]).astype(np.uint8)
     codes[:, : rng.integers(0, 700)] = 0  # columns that mostly agree have few combinations
     codes[rng.random(codes.shape) < 0.02 * (seed % 3)] = MISSING
-    found = join(codes, n_bins, np.flatnonzero(n_bins > 1))
+    found = join(codes, n_bins)
     assert_whole(found, codes)
     assert (found.column[(n_bins == 1) | (n_bins > binning.MAX_BUNDLED_BINS)] == -1).all()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
 import pytest
 
@@ -88,3 +89,12 @@ def test_damaged_rules_are_refused_and_the_path_still_loads(tmp_path, document):
 
 def test_keys_of_a_later_time_are_ignored():
     assert rule_from_document({"version": 1, "kind": "best", "mood": "good"}) == Best()
+
+
+def test_a_rule_of_the_user_may_add_fields_to_one_of_the_library():
+    @dataclass(frozen=True)
+    class Named(OneStandardError):
+        name: str = "mine"
+
+    assert Named(2).multiple == 2.0
+    assert Named(name="other").name == "other"

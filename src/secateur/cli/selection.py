@@ -300,7 +300,7 @@ def score_test_rows(
 ) -> dict[str, Any]:
     """Score the selected and all features on another file by the method's own or a linear model."""
     from secateur.data.frames import select_columns
-    from secateur.data.queries import read_queries
+    from secateur.data.tasks import read_queries
     from secateur.model_selection.rows import RELATIVE, TaskModel, metric_for
     from secateur.model_selection.validators import StepScorer
 

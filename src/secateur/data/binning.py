@@ -100,15 +100,6 @@ def bin_table(
     return with_bundles(BinnedColumns(codes, table.n_rows, n_bins, *more), threads)
 
 
-def with_bundles(columns: BinnedColumns, threads: Threads) -> BinnedColumns:
-    """Bundle columns of few values, where the codes are dense and it saves work."""
-    held = columns.codes
-    if not isinstance(held, DenseCodes) or columns.n_rows < MIN_BUNDLED_ROWS:
-        return columns
-    found = bundle_columns(held.codes, columns.n_bins, columns.varying, threads)
-    return columns._replace(bundles=found)
-
-
 def _encode_columns(
     table: Table,
     cuts_of: Callable[[int, FloatArray], FloatArray | None],
@@ -282,23 +273,24 @@ def with_category(columns: BinnedColumns, category: Category) -> BinnedColumns:
     )
 
 
-def bundle_columns(
-    codes: CodeArray, n_bins: IntArray, varying: IntArray, threads: Threads
-) -> BundledCodes | None:
-    """Bundle columns; None where that saves little."""
-    groups = _plan(codes, n_bins, varying)
+def with_bundles(columns: BinnedColumns, threads: Threads) -> BinnedColumns:
+    """Bundle columns of few values, where the codes are dense and it saves work."""
+    if not isinstance(columns.codes, DenseCodes) or columns.n_rows < MIN_BUNDLED_ROWS:
+        return columns
+    codes, varying = columns.codes.codes, columns.varying
+    groups = _plan(codes, columns.n_bins, varying)
     if sum(len(group) - 1 for group in groups) < MIN_SAVED * len(varying):
-        return None
-    bundled: CodeArray = np.zeros((len(groups), codes.shape[1]), np.uint8)
-    column = np.full(len(n_bins), -1)
-    own: CodeArray = np.zeros((len(n_bins), N_CODES), np.uint8)
+        return columns
+    bundled: CodeArray = np.zeros((len(groups), columns.n_rows), np.uint8)
+    column = np.full(columns.n_features, -1)
+    own: CodeArray = np.zeros((columns.n_features, N_CODES), np.uint8)
 
     def join(_: int, k: int) -> None:
         members = _join(codes, groups[k], bundled[k], own)
         column[members] = k if len(members) > 1 else -1
 
     threads.share(join, len(groups))
-    return BundledCodes(bundled, column, own)
+    return columns._replace(bundles=BundledCodes(bundled, column, own))
 
 
 def _plan(codes: CodeArray, n_bins: IntArray, varying: IntArray) -> list[list[int]]:

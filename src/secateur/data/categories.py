@@ -16,6 +16,7 @@ from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 MAX_CATEGORIES = 255
 OTHER = "(other)"
+_NUMERIC = "biuf"  # kinds of arrays
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +35,7 @@ class Categories:
 
     def encode(self, column: AnyArray) -> FloatArray:
         """Turn values into codes; missing and unknown values become NaN."""
-        if _is_numeric(column) and _is_numeric(self.values):
+        if column.dtype.kind in _NUMERIC and self.values.dtype.kind in _NUMERIC:
             if self.values.size == 0:
                 return np.full(column.shape, np.nan)
             order = np.argsort(self.values)
@@ -60,7 +61,7 @@ def learn_categories(
     column: AnyArray, *, name: str = "", order: Iterable[Any] | None = None
 ) -> Categories:
     """Find the distinct values of a column and give each a code, at most 255 of them."""
-    if _is_numeric(column) and order is None:
+    if column.dtype.kind in _NUMERIC and order is None:
         values, counts = np.unique(column[~missing_in(column)], return_counts=True)
         return _most_frequent(values, counts.astype(np.int64), name)
     return categories_of(count_values(column.tolist()), name, order)
@@ -150,10 +151,6 @@ def _unhashable(error: TypeError) -> InputTypeError:
         f"Categories must be plain values such as text or numbers. Got values of another kind "
         f"({error}). Convert the column to text or numbers."
     )
-
-
-def _is_numeric(array: AnyArray) -> bool:
-    return array.dtype.kind in "biuf"
 
 
 def _frozen(array: AnyArray) -> AnyArray:

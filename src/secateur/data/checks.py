@@ -13,12 +13,9 @@ from typing import Any
 import numpy as np
 
 from secateur.data.categories import is_missing, missing_in
-from secateur.data.table import DenseTable, Table
 from secateur.exceptions import InputError, InputTypeError, similar_to, some_of
-from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
+from secateur.typing import AnyArray, FloatArray, IntArray
 
-_TILE_BYTES = 1 << 20  # of X looked at in one go: stays in the cache, and is enough for numpy
-_COLUMNS_AT_ONCE = 16  # of a data frame looked at in one go
 # Names as Python writes whole numbers, so that the text of a number finds them.
 _NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
 _TIMES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
@@ -86,45 +83,6 @@ def kind_of_objects(values: AnyArray) -> str:
     return "text" if has_text or not kinds else "other"
 
 
-def refuse_infinite(table: Table, only: IntArray | None = None) -> None:
-    """Raise if there are infinities in a table, or in some columns, naming the first few."""
-    columns = np.arange(table.n_features) if only is None else only
-    if table.is_sparse:
-        entries = np.flatnonzero(np.isinf(table.csc.data))
-        found = np.searchsorted(table.csc.indptr, entries, side="right") - 1
-        infinite = np.intersect1d(found, columns)
-    elif isinstance(table, DenseTable) and table.array.dtype.kind in "fiub":
-        array = table.array if only is None else table.array[:, only]
-        infinite = columns[_infinite_columns(array)]
-    else:
-        numbers = columns[~np.isin(columns, list(table.schema.encoders))]
-        parts = np.split(numbers, range(_COLUMNS_AT_ONCE, len(numbers), _COLUMNS_AT_ONCE))
-        infinite = np.concatenate([part[_infinite_columns(table.columns(part))] for part in parts])
-    if infinite.size:
-        raise InputError(
-            "Input X contains infinity or a value too large for dtype('float64'). Got infinite "
-            f"values in column(s) {some_of([table.names[j] for j in infinite])}. Replace them by "
-            "NaN, which counts as missing, or by finite numbers."
-        )
-
-
-def _infinite_columns(array: AnyArray) -> BoolArray:
-    """Which columns of a dense array hold an infinity, looking at 1 MB at a time."""
-    found = np.zeros(array.shape[1], dtype=np.bool_)
-    if array.dtype.kind != "f":
-        return found
-    # along the memory: rows of a C-ordered table, columns of a Fortran-ordered one
-    by_column = array.flags.f_contiguous and not array.flags.c_contiguous
-    lines = array.T if by_column else array
-    step = max(1, _TILE_BYTES // max(1, lines.shape[1] * array.itemsize))
-    for start in range(0, len(lines), step):
-        infinite: BoolArray = np.isinf(lines[start : start + step])
-        if infinite.any():
-            columns = slice(start, start + step) if by_column else slice(None)
-            found[columns] |= infinite.any(axis=1 if by_column else 0)
-    return found
-
-
 def made_up_names(n_features: int) -> tuple[str, ...]:
     """Name columns that have no name."""
     return tuple([f"x{position}" for position in range(n_features)])
@@ -186,13 +144,12 @@ def align(names: Sequence[str], expected: Sequence[str]) -> list[int] | None:
     """
     if tuple(names) == tuple(expected):
         return None
-    positions = {name: position for position, name in enumerate(names)}
-    wanted = set(expected)
+    positions, known = {name: place for place, name in enumerate(names)}, set(expected)
     missing = [name for name in expected if name not in positions]
-    extra = [name for name in names if name not in wanted]
-    if missing or extra:
-        parts = [f"missing: {some_of(missing)}"] if missing else []
-        parts += [f"unknown: {some_of(extra)}"] if extra else []
+    unknown = [name for name in names if name not in known]
+    wrong = {"missing": missing, "unknown": unknown}
+    parts = [f"{kind}: {some_of(found)}" for kind, found in wrong.items() if found]
+    if parts:
         raise InputError(
             f"X must have the columns of fit time. Got {'; '.join(parts)}. Give the same columns."
         )

@@ -70,12 +70,11 @@ class CostModel:
     def paid(self, order: IntArray) -> FloatArray:
         """Return the cost of each feature when it was selected, given the order of selection."""
         order = np.asarray(order, dtype=np.int64)
-        if self.is_plain:
-            cost = np.where(self.keep, 0.0, self.cost)[order]
-            first = np.zeros(len(order), dtype=np.bool_)
-            first[np.unique(order, return_index=True)[1]] = True
-            return np.where(first, cost, 0.0)
         used, paid = self.keep.copy(), np.zeros(len(order))
+        if self.is_plain:
+            feature, first = np.unique(order, return_index=True)
+            paid[first] = np.where(used, 0.0, self.cost)[feature]
+            return paid
         groups, neighbours = self.feature_groups, self.neighbours
         is_open = None if groups is None else (groups.T @ used) > 0
         for position, feature in enumerate(order):
@@ -345,10 +344,8 @@ def _ones(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> Any:
     """A sparse matrix that is 1 at the given places."""
     import scipy.sparse as sp
 
-    matrix = sp.csr_array((np.ones(len(rows), dtype=np.int32), (rows, columns)), shape=shape)
-    matrix.sum_duplicates()
-    matrix.data[:] = 1
-    return matrix
+    is_there = np.ones(len(rows), np.bool_)  # of truths the sum is a truth
+    return sp.csr_array((is_there, (rows, columns)), shape=shape).astype(np.int32)
 
 
 def read_neighbours(neighbours: Any, n_features: int) -> Any:

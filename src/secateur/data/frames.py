@@ -19,13 +19,24 @@ from secateur.data.checks import (
     labels_of,
     made_up_names,
     names_of,
-    refuse_infinite,
     to_floats,
 )
-from secateur.data.frame_table import FrameTable, kinds_of, read_values, refuse_kinds
-from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, canonical_csc
+from secateur.data.table import (
+    DenseTable,
+    FrameTable,
+    SparseTable,
+    Table,
+    TableSchema,
+    canonical_csc,
+    kinds_of,
+    read_values,
+    refuse_kinds,
+)
 from secateur.exceptions import InputError, InputTypeError, ParameterError, SecateurError, some_of
-from secateur.typing import AnyArray, IntArray
+from secateur.typing import AnyArray, BoolArray, IntArray
+
+_TILE_BYTES = 1 << 20  # of X looked at in one go: stays in the cache, and is enough for numpy
+_COLUMNS_AT_ONCE = 16  # of a data frame looked at in one go
 
 
 def read_table(
@@ -56,8 +67,47 @@ def read_table(
         table = SparseTable(canonical_csc(X), schema)
     else:
         table = _read_array(_as_array(X), categorical_features, like, only)
-    refuse_infinite(table, only)
+    _refuse_infinite(table, only)
     return table
+
+
+def _refuse_infinite(table: Table, only: IntArray | None = None) -> None:
+    """Raise if there are infinities in a table, or in some columns, naming the first few."""
+    columns = np.arange(table.n_features) if only is None else only
+    if table.is_sparse:
+        entries = np.flatnonzero(np.isinf(table.csc.data))
+        found = np.searchsorted(table.csc.indptr, entries, side="right") - 1
+        infinite = np.intersect1d(found, columns)
+    elif isinstance(table, DenseTable) and table.array.dtype.kind in "fiub":
+        array = table.array if only is None else table.array[:, only]
+        infinite = columns[_infinite_columns(array)]
+    else:
+        numbers = columns[~np.isin(columns, list(table.schema.encoders))]
+        parts = np.split(numbers, range(_COLUMNS_AT_ONCE, len(numbers), _COLUMNS_AT_ONCE))
+        infinite = np.concatenate([part[_infinite_columns(table.columns(part))] for part in parts])
+    if infinite.size:
+        raise InputError(
+            "Input X contains infinity or a value too large for dtype('float64'). Got infinite "
+            f"values in column(s) {some_of([table.names[j] for j in infinite])}. Replace them by "
+            "NaN, which counts as missing, or by finite numbers."
+        )
+
+
+def _infinite_columns(array: AnyArray) -> BoolArray:
+    """Which columns of a dense array hold an infinity, looking at 1 MB at a time."""
+    found = np.zeros(array.shape[1], dtype=np.bool_)
+    if array.dtype.kind != "f":
+        return found
+    # along the memory: rows of a C-ordered table, columns of a Fortran-ordered one
+    by_column = array.flags.f_contiguous and not array.flags.c_contiguous
+    lines = array.T if by_column else array
+    step = max(1, _TILE_BYTES // max(1, lines.shape[1] * array.itemsize))
+    for start in range(0, len(lines), step):
+        infinite: BoolArray = np.isinf(lines[start : start + step])
+        if infinite.any():
+            columns = slice(start, start + step) if by_column else slice(None)
+            found[columns] |= infinite.any(axis=1 if by_column else 0)
+    return found
 
 
 def select_columns(X: Any, features: Any) -> Any:

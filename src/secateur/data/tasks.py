@@ -1,4 +1,4 @@
-"""Several tasks over one table: which rows each has, and the target of these."""
+"""The tasks or queries that rows belong to: reading and checking them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from secateur.data.categories import is_missing, missing_in
-from secateur.data.frame_table import read_values
 from secateur.data.frames import as_array, as_frame, check_length
+from secateur.data.table import Fold, read_values
 from secateur.data.target import Target, TargetType, read_target
 from secateur.exceptions import InputError, InputTypeError, SecateurError, some_of
 from secateur.typing import AnyArray, FloatArray, IntArray
@@ -94,20 +94,20 @@ def read_stacked(target: Target, task: Any, n_rows: int) -> list[TaskRows]:
     return tasks
 
 
-def read_keys(keys: Any, n_rows: int, name: str = "task", what: str = "task") -> list[Any]:
+def read_keys(keys: Any, n_rows: int | None, name: str = "task", what: str = "task") -> list[Any]:
     """The name of the task, or query, of each row, in the user's own type."""
-    found = keys if isinstance(keys, list | tuple) else as_array(keys, name)
-    if isinstance(found, np.ndarray) and found.ndim != 1:
+    array = None if isinstance(keys, list | tuple) else as_array(keys, name)
+    if array is not None and array.ndim != 1:
         raise InputError(
-            f"{name!r} must be one value per row. Got shape {found.shape}. Give a flat list or "
+            f"{name!r} must be one value per row. Got shape {array.shape}. Give a flat list or "
             "array."
         )
-    found = found.tolist() if isinstance(found, np.ndarray) else list(found)
+    found = list(keys) if array is None else array.tolist()
     check_length(len(found), n_rows, name)
     n_missing = sum(is_missing(key) for key in found)
     if n_missing:
         raise InputError(
-            f"{name!r} must name the {what} of every row. Got {n_missing} missing of {n_rows}. "
+            f"{name!r} must name the {what} of every row. Got {n_missing} missing of {len(found)}. "
             f"Drop those rows, or give them a {what} of their own."
         )
     try:
@@ -119,10 +119,16 @@ def read_keys(keys: Any, n_rows: int, name: str = "task", what: str = "task") ->
     return found
 
 
+def _numbered(keys: Sequence[Any]) -> tuple[IntArray, dict[Any, int]]:
+    """The number of each name by first appearance, and the numbers of all names."""
+    number: dict[Any, int] = {}
+    codes = (number.setdefault(key, len(number)) for key in keys)
+    return np.fromiter(codes, np.int64, len(keys)), number
+
+
 def rows_by_key(keys: Sequence[Any]) -> dict[Any, IntArray]:
     """The rows of each name; names in sorted order where they have one, else as they come."""
-    number: dict[Any, int] = {}
-    codes = np.fromiter((number.setdefault(key, len(number)) for key in keys), np.int64, len(keys))
+    codes, number = _numbered(keys)
     rows: IntArray = np.argsort(codes, kind="stable")
     cuts = np.searchsorted(codes[rows], np.arange(len(number) + 1))
     found = {key: rows[cuts[code] : cuts[code + 1]].copy() for key, code in number.items()}
@@ -167,3 +173,59 @@ def all_classes(tasks: Sequence[TaskRows]) -> AnyArray | None:
         return np.unique(np.concatenate(known))
     except TypeError:  # text in one task, numbers in another
         return np.array(sorted({c for part in known for c in part.tolist()}, key=str), object)
+
+
+def read_queries(qid: Any, n_rows: int | None = None, name: str = "qid") -> IntArray:
+    """A number for the query of each row, by first appearance, so that names do not matter.
+
+    >>> read_queries(["b", "a", "b", ("c", 1)])
+    array([0, 1, 0, 2])
+    """
+    if qid is None:
+        raise InputError(
+            f"'{name}' must name the query of every row. Got None. Give one value per row, rows of "
+            "the same query the same."
+        )
+    if isinstance(qid, np.ndarray) and qid.ndim == 1 and qid.dtype.kind in "iu":  # fast
+        check_length(len(qid), n_rows, name)
+        _, first, number = np.unique(qid, return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[number]
+    return _numbered(read_keys(qid, n_rows, name, "query"))[0]
+
+
+def check_pairs(number: IntArray, grade: FloatArray) -> None:
+    """Refuse queries from which no order can be learnt."""
+    sizes = np.bincount(number)
+    if sizes.max() < 2:
+        raise InputError(
+            f"Some queries must have several documents. Got {len(sizes)} queries of one row each. "
+            "Give 'qid' the same value for all rows of one query."
+        )
+    order = np.lexsort((grade, number))
+    same = np.diff(number[order]) == 0
+    if not (same & (np.diff(grade[order]) > 0)).any():
+        raise InputError(
+            "Some query must have documents of different grades. Got one grade in each query. "
+            "Check y and 'qid'."
+        )
+
+
+def weights_of_rows(sample_weight: Any, number: IntArray) -> Any:
+    """Weights of queries, in the order of their first rows, as weights of rows; others as given."""
+    if sample_weight is None or np.ndim(sample_weight) != 1:
+        return sample_weight
+    n_queries = int(number.max(initial=-1)) + 1
+    if len(sample_weight) == len(number) or len(sample_weight) != n_queries:
+        return sample_weight
+    return as_array(sample_weight, "sample_weight")[number]
+
+
+def check_whole(folds: Sequence[Fold], number: IntArray) -> None:
+    """Refuse folds that have rows of a query in both parts."""
+    for at, fold in enumerate(folds):
+        shared = np.intersect1d(number[fold.train], number[fold.test])
+        if len(shared):
+            raise InputError(
+                f"Folds must not split a query. Got {len(shared)} of them in both parts of fold "
+                f"{at}. Use a number of folds, or a splitter of groups as GroupKFold."
+            )

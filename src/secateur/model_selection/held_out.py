@@ -17,8 +17,8 @@ from sklearn.base import clone
 
 from secateur._kernels.threads import resolve_n_jobs
 from secateur.data.memory import available_memory
-from secateur.data.queries import check_whole
 from secateur.data.table import Fold
+from secateur.data.tasks import check_whole
 from secateur.exceptions import InterruptedWarning, ParameterError, SecateurWarning
 from secateur.model_selection.folds import outer_folds, read_seed
 from secateur.model_selection.rows import (

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from secateur.data.queries import read_queries, weights_of_rows
 from secateur.data.target import read_target, read_weights
+from secateur.data.tasks import read_queries, weights_of_rows
 from secateur.exceptions import ParameterError
 from secateur.losses.ranking import NO_LIMIT, Queries
 from secateur.typing import FloatArray, IntArray

@@ -17,7 +17,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from secateur.data.frames import read_table, select_columns, select_rows
-from secateur.data.queries import read_queries, weights_of_rows
 from secateur.data.table import Fold
 from secateur.data.target import (
     Target,
@@ -28,7 +27,7 @@ from secateur.data.target import (
     read_target,
     read_weights,
 )
-from secateur.data.tasks import read_keys, rows_by_key
+from secateur.data.tasks import read_keys, read_queries, rows_by_key, weights_of_rows
 from secateur.engines.fold_losses import FoldLosses, pool
 from secateur.exceptions import InputError, ParameterError, some_of
 from secateur.losses.ranking import Queries

@@ -184,12 +184,8 @@ def _is_deep(document: Any) -> bool:
     """Whether a document is nested too deeply to be read by recursion."""
     level: list[Any] = [[document]]
     for _ in range(MAX_DEPTH):
-        level = [
-            item
-            for each in level
-            for item in (each.values() if isinstance(each, dict) else each)
-            if isinstance(item, dict | list)
-        ]
+        inside = (each.values() if isinstance(each, dict) else each for each in level)
+        level = [item for items in inside for item in items if isinstance(item, dict | list)]
         if not level:
             return False
     return True

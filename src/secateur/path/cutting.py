@@ -7,19 +7,22 @@ A rule is any object with two methods: ``choose(path)`` returns the index of a s
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
 from secateur.exceptions import ParameterError
 from secateur.path.comparing import best_among, envelope, require_steps, smallest_among, usable
-from secateur.path.step import Step, count_of, format_amount, format_score, set_fields
-from secateur.path.stopping import real_number, whole_number, within_budget
+from secateur.path.step import Step, count_of, format_amount, format_score
+from secateur.path.stopping import CheckedFields, checked, real_number, whole_number, within_budget
 from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from secateur.path.path import SelectionPath
+
+NO_LIMIT = "Use 'best' for no limit."
 
 
 @runtime_checkable
@@ -35,8 +38,27 @@ class CuttingRule(Protocol):
         ...
 
 
+class _Rule(CheckedFields):
+    """A rule of the library: `_choose` gets a path with steps, `_why` ends the sentence."""
+
+    __slots__ = ()
+    _choose: Callable[..., int]
+
+    def choose(self, path: SelectionPath) -> int:
+        """Return the index of the chosen step."""
+        require_steps(path)
+        return self._choose(path)
+
+    def sentence(self, path: SelectionPath, index: int) -> str:
+        """Say why step `index` was chosen."""
+        return f"{format_share(path, index)}: {self._why(path, index)}."
+
+    def _why(self, path: SelectionPath, index: int) -> str:
+        return _why_best(path, index)
+
+
 @dataclass(frozen=True, slots=True)
-class Best:
+class Best(_Rule):
     """The best score; ties go to fewer features. Without scores, the last step.
 
     Examples
@@ -45,20 +67,12 @@ class Best:
     Best()
     """
 
-    def choose(self, path: SelectionPath) -> int:
-        """Return the index of the chosen step."""
-        require_steps(path)
+    def _choose(self, path: SelectionPath) -> int:
         return best_among(path, np.arange(len(path))) if path.has_scores else len(path) - 1
-
-    def sentence(self, path: SelectionPath, index: int) -> str:
-        """Say why step `index` was chosen."""
-        score = path[index].score
-        why = f"the best {score}" if score else f"the last step{_NOT_SCORED}"
-        return f"{format_share(path, index)}: {why}."
 
 
 @dataclass(frozen=True, slots=True)
-class OneStandardError:
+class OneStandardError(_Rule):
     """The fewest features whose score is within a standard error of the best.
 
     Ties go to the lower cost, then to the better score. Where the standard error of the best
@@ -78,44 +92,35 @@ class OneStandardError:
     OneStandardError(multiple=2.0)
     """
 
-    multiple: float = 1.0
+    multiple: float = field(
+        default=1.0,
+        metadata=checked(real_number, "Use 1 for the usual rule, 0 for the best score."),
+    )
 
-    def __post_init__(self) -> None:
-        advice = "Use 1 for the usual rule, 0 for the best score."
-        set_fields(self, multiple=real_number("multiple", self.multiple, advice=advice))
-
-    def choose(self, path: SelectionPath) -> int:
-        """Return the index of the chosen step."""
+    def _choose(self, path: SelectionPath) -> int:
         best = Best().choose(path)
         return _smallest_near(path, best, np.full(len(path), self._slack(path, best)))
 
-    def sentence(self, path: SelectionPath, index: int) -> str:
-        """Say why step `index` was chosen."""
+    def _why(self, path: SelectionPath, index: int) -> str:
         best = Best().choose(path)
-        top, score, slack = path[best].score, path[index].score, self._slack(path, best)
-        plain = Best().sentence(path, index)
-        if top is None or score is None:
+        score, slack, plain = path[index].score, self._slack(path, best), _why_best(path, index)
+        if path[best].score is None or score is None:
             return plain
         if not path[index].n_features and (index == best or is_chance(path[best])):
-            return f"{format_share(path, index)}: {_why_none(path, best)}"
+            return _why_none(path, best)
         if self.multiple == 0:
             return plain
         if math.isnan(slack):
-            why = "its standard error is unknown, so no smaller step was considered"
-            return f"{plain[:-1]}; {why}."
-        errors = (
-            "one standard error" if self.multiple == 1 else f"{self.multiple:g} standard errors"
-        )
-        within = f"{errors} ({format_score(slack)})"
-        fewest = f"{format_share(path, index)}: the fewest whose {score}"
-        top_size = count_of(path[best].n_features)
-        best_of = f"the best ({format_score(top.mean)}, at {top_size})"
+            return f"{plain}; its standard error is unknown, so no smaller step was considered"
+        one = self.multiple == 1
+        errors = "one standard error" if one else f"{self.multiple:g} standard errors"
+        within, best_of = f"{errors} ({format_score(slack)})", _size_of_best(path, best)
         if 0.0 < _gain_over_none(path, best) <= slack:
             return (
-                f"{fewest} keeps half of what {best_of} gains over no features at all; "
-                f"that gain is within {within}, so it is uncertain."
+                f"the fewest whose {score} keeps half of what {best_of} gains over no features at "
+                f"all; that gain is within {within}, so it is uncertain"
             )
-        return f"{fewest} is within {within} of {best_of}."
+        return f"the fewest whose {score} is within {within} of {best_of}"
 
     def _slack(self, path: SelectionPath, best: int) -> float:
         score = path[best].score
@@ -123,7 +128,7 @@ class OneStandardError:
 
 
 @dataclass(frozen=True, slots=True)
-class NearBest:
+class NearBest(_Rule):
     """The fewest features whose score is about as good as the best.
 
     A step may be worse by a small share of what the best gains over no features (and by no more
@@ -146,36 +151,25 @@ class NearBest:
     NearBest(tolerance=0.01, multiple=0.5)
     """
 
-    tolerance: float = 0.02
-    multiple: float = 0.5
+    tolerance: float = field(default=0.02, metadata=checked(real_number, "Use 0.02 for 2 %."))
+    multiple: float = field(default=0.5, metadata=checked(real_number, "Use 0.5 for half of one."))
 
-    def __post_init__(self) -> None:
-        tolerance = real_number("tolerance", self.tolerance, advice="Use 0.02 for 2 %.")
-        multiple = real_number("multiple", self.multiple, advice="Use 0.5 for half of one.")
-        set_fields(self, tolerance=tolerance, multiple=multiple)
-
-    def choose(self, path: SelectionPath) -> int:
-        """Return the index of the chosen step."""
+    def _choose(self, path: SelectionPath) -> int:
         best = Best().choose(path)
         slack = self._slack(path, best)
-        return (
-            OneStandardError().choose(path) if slack is None else _smallest_near(path, best, slack)
-        )
+        if slack is None:
+            return OneStandardError().choose(path)
+        return _smallest_near(path, best, slack)
 
-    def sentence(self, path: SelectionPath, index: int) -> str:
-        """Say why step `index` was chosen."""
+    def _why(self, path: SelectionPath, index: int) -> str:
         best = Best().choose(path)
-        top, score, slack = path[best].score, path[index].score, self._slack(path, best)
-        plain = OneStandardError().sentence(path, index)
-        if top is None or score is None or slack is None or not path[index].n_features:
-            return plain
+        score, slack = path[index].score, self._slack(path, best)
+        if score is None or slack is None or not path[index].n_features:
+            return OneStandardError()._why(path, index)  # noqa: SLF001
         if index == best:
-            return f"{Best().sentence(path, index)[:-1]}; no smaller subset is as good."
-        return (
-            f"{format_share(path, index)}: the fewest whose {score} is within "
-            f"{format_score(slack[index])} of the best ({format_score(top.mean)}, at "
-            f"{count_of(path[best].n_features)}), about as good."
-        )
+            return f"{_why_best(path, index)}; no smaller subset is as good"
+        within = f"within {format_score(slack[index])} of {_size_of_best(path, best)}"
+        return f"the fewest whose {score} is {within}, about as good"
 
     def _slack(self, path: SelectionPath, best: int) -> FloatArray | None:
         """How much worse each step may be; None without the errors of differences to the best."""
@@ -188,7 +182,7 @@ class NearBest:
 
 
 @dataclass(frozen=True, slots=True)
-class AtMost:
+class AtMost(_Rule):
     """The best score with at most so many features; without scores, the largest such support.
 
     Examples
@@ -197,14 +191,9 @@ class AtMost:
     AtMost(n_features=12)
     """
 
-    n_features: int
+    n_features: int = field(metadata=checked(whole_number, NO_LIMIT))
 
-    def __post_init__(self) -> None:
-        set_fields(self, n_features=whole_number("n_features", self.n_features, advice=NO_LIMIT))
-
-    def choose(self, path: SelectionPath) -> int:
-        """Return the index of the chosen step."""
-        require_steps(path)
+    def _choose(self, path: SelectionPath) -> int:
         sizes = path.n_features
         fitting = np.flatnonzero(sizes <= self.n_features)
         if fitting.size == 0:
@@ -214,15 +203,14 @@ class AtMost:
             )
         return _best_or_largest(path, fitting, sizes)
 
-    def sentence(self, path: SelectionPath, index: int) -> str:
-        """Say why step `index` was chosen."""
+    def _why(self, path: SelectionPath, index: int) -> str:
         if self.n_features >= path.n_features.max():
             return _limited(path, index, f"of the path (at most {self.n_features} were asked for)")
         return _limited(path, index, f"with at most {count_of(self.n_features)}")
 
 
 @dataclass(frozen=True, slots=True)
-class WithinBudget:
+class WithinBudget(_Rule):
     """The best score at no more than this cost; without scores, the costliest such step.
 
     Examples
@@ -231,14 +219,9 @@ class WithinBudget:
     WithinBudget(cost=2.5)
     """
 
-    cost: float
+    cost: float = field(metadata=checked(real_number, NO_LIMIT))
 
-    def __post_init__(self) -> None:
-        set_fields(self, cost=real_number("cost", self.cost, advice=NO_LIMIT))
-
-    def choose(self, path: SelectionPath) -> int:
-        """Return the index of the chosen step."""
-        require_steps(path)
+    def _choose(self, path: SelectionPath) -> int:
         costs = path.costs
         if np.isnan(costs).all():
             raise ParameterError(
@@ -252,14 +235,12 @@ class WithinBudget:
             )
         return _best_or_largest(path, fitting, costs)
 
-    def sentence(self, path: SelectionPath, index: int) -> str:
-        """Say why step `index` was chosen."""
+    def _why(self, path: SelectionPath, index: int) -> str:
         budget, cost = format_cost(path, self.cost), format_cost(path, path[index].cost)
         return _limited(path, index, f"at a cost of at most {budget} (it costs {cost})")
 
 
 DIFFERENCE_ERROR = "difference_error"  # of a step's details: to the best step, row by row
-NO_LIMIT = "Use 'best' for no limit."
 _NOT_SCORED = "; no step was scored (cv=0, or too few rows), so fewer features may be as good"
 _CHANCE = 2.0  # standard errors that the best must gain over no features
 _LOSSES = 5.0  # the gain counts as no more than so many times the best loss
@@ -289,8 +270,17 @@ def _best_or_largest(path: SelectionPath, fitting: IntArray, size: FloatArray | 
 
 def _limited(path: SelectionPath, index: int, limit: str) -> str:
     score = path[index].score
-    why = f"the best {score} {limit}" if score else f"the largest step {limit}{_NOT_SCORED}"
-    return f"{format_share(path, index)}: {why}."
+    return f"the best {score} {limit}" if score else f"the largest step {limit}{_NOT_SCORED}"
+
+
+def _why_best(path: SelectionPath, index: int) -> str:
+    score = path[index].score
+    return f"the best {score}" if score else f"the last step{_NOT_SCORED}"
+
+
+def _size_of_best(path: SelectionPath, best: int) -> str:
+    size = count_of(path[best].n_features)
+    return f"the best ({format_score(path.scores[best])}, at {size})"
 
 
 def is_chance(best: Step) -> bool:
@@ -306,12 +296,12 @@ def is_small(gain: float) -> bool:
 def _why_none(path: SelectionPath, best: int) -> str:
     top, gain = path[best].score, path[best].details.get("gain_over_none", 0.0)
     if path[best].n_features == 0:
-        return f"no step with features predicts better than a constant, whose {top} is the best."
+        return f"no step with features predicts better than a constant, whose {top} is the best"
     of_best = f"The best {top}, at {count_of(path[best].n_features)}"
     is_inner = top is not None and top.origin == "inner"
     rows = "rows that took no part in the selection" if is_inner else "the same rows"
     by = f"only {max(0.0, gain):.1f} standard errors on {rows}"
-    return f"no step with features clearly beats a constant. {of_best}, is better by {by}."
+    return f"no step with features clearly beats a constant. {of_best}, is better by {by}"
 
 
 def _gain_over_none(path: SelectionPath, best: int) -> float:
@@ -321,7 +311,7 @@ def _gain_over_none(path: SelectionPath, best: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Elbow:
+class Elbow(_Rule):
     r"""The step after which further features improve the score little.
 
     ::
@@ -347,9 +337,7 @@ class Elbow:
     2
     """
 
-    def choose(self, path: SelectionPath) -> int:
-        """Return the index of the chosen step."""
-        require_steps(path)
+    def _choose(self, path: SelectionPath) -> int:
         if not path.has_scores:
             raise ParameterError(
                 "An elbow needs a path with scores. Got none. Score the run, or cut by 'best'."
@@ -357,16 +345,14 @@ class Elbow:
         elbow = _elbow(path)
         return Best().choose(path) if elbow is None else elbow
 
-    def sentence(self, path: SelectionPath, index: int) -> str:
-        """Say why step `index` was chosen."""
+    def _why(self, path: SelectionPath, index: int) -> str:
         score = path[index].score
         if score is None or _elbow(path) is None:
-            return f"{Best().sentence(path, index)[:-1]}; the scores have no elbow."
-        ends = envelope(path)[[0, -1]]
-        first, last = path.n_features[ends]
+            return f"{_why_best(path, index)}; the scores have no elbow"
+        first, last = path.n_features[envelope(path)[[0, -1]]]
         return (
-            f"{format_share(path, index)}: the elbow of {score} against the number of features, "
-            f"farthest from the chord between {first} and {last} features."
+            f"the elbow of {score} against the number of features, farthest from the chord "
+            f"between {first} and {last} features"
         )
 
 

@@ -8,38 +8,29 @@ from typing import Any
 import numpy as np
 
 from secateur.exceptions import ParameterError, StorageError
-from secateur.path import codec
-from secateur.path.cutting import (
-    NO_LIMIT,
-    AtMost,
-    Best,
-    CuttingRule,
-    Elbow,
-    NearBest,
-    OneStandardError,
-    WithinBudget,
-)
+from secateur.path import codec, cutting
+from secateur.path.cutting import NO_LIMIT, CuttingRule
 from secateur.path.stopping import whole_number
 
 RULE_VERSION = 1
 RULES: dict[str, Callable[..., CuttingRule]] = {  # those that can be saved
-    "best": Best,
-    "one_se": OneStandardError,
-    "near_best": NearBest,
-    "elbow": Elbow,
-    "at_most": AtMost,
-    "within_budget": WithinBudget,
+    "best": cutting.Best,
+    "one_se": cutting.OneStandardError,
+    "near_best": cutting.NearBest,
+    "elbow": cutting.Elbow,
+    "at_most": cutting.AtMost,
+    "within_budget": cutting.WithinBudget,
 }
 
 
 def as_rule(value: Any) -> CuttingRule:
     """Turn what a user may write into a rule; see `SelectionPath.cut`."""
     if value is None:
-        return OneStandardError()
+        return cutting.OneStandardError()
     if isinstance(value, str) and value in {"best", "one_se", "near_best", "elbow"}:
         return RULES[value]()
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return AtMost(whole_number("cut", value, advice=NO_LIMIT))
+        return cutting.AtMost(whole_number("cut", value, advice=NO_LIMIT))
     # A class has the methods too, but is no rule.
     if isinstance(value, CuttingRule) and not isinstance(value, type):
         return value

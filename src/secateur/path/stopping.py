@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import operator
 from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -80,105 +81,6 @@ class StoppingRule(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class MaxFeatures:
-    """Stop when a step uses more than so many features, and leave that step out.
-
-    Examples
-    --------
-    >>> MaxFeatures(1).reason(History(Step.of([3, 1]), 1, 0.0, []))
-    <StopReason.MAX_FEATURES: 'max_features'>
-    """
-
-    n_features: int
-    is_limit: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        set_fields(self, n_features=whole_number("n_features", self.n_features, advice=NO_LIMIT))
-
-    def reason(self, history: History) -> StopReason | None:
-        """Return why the run should stop now, or None."""
-        return StopReason.MAX_FEATURES if history.latest.n_features > self.n_features else None
-
-
-@dataclass(frozen=True, slots=True)
-class CostBudget:
-    """Stop when a step costs more than this, and leave that step out.
-
-    Examples
-    --------
-    >>> CostBudget(2.0).reason(History(Step.of([3, 1], cost=2.5), 1, 0.0, []))
-    <StopReason.COST_BUDGET: 'cost_budget'>
-    """
-
-    cost: float
-    is_limit: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        set_fields(self, cost=real_number("cost", self.cost, advice=NO_LIMIT))
-
-    def reason(self, history: History) -> StopReason | None:
-        """Return why the run should stop now, or None."""
-        cost = history.latest.cost
-        if math.isnan(cost):
-            raise ParameterError(
-                "A cost budget needs steps with costs. Got none. Give feature costs to the run."
-            )
-        return None if within_budget(cost, self.cost) else StopReason.COST_BUDGET
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """Stop when the best score has not risen by more than `tolerance` over so many raw steps.
-
-    It waits for the first score.
-
-    Examples
-    --------
-    >>> Patience(2).reason(History(Step.of([0]), 3, 0.0, [-0.5, -0.5, -0.5]))
-    <StopReason.PATIENCE: 'patience'>
-    """
-
-    n_steps: int
-    tolerance: float = 0.0
-
-    def __post_init__(self) -> None:
-        advice = "Leave the rule out to go on without progress."
-        n_steps = whole_number("n_steps", self.n_steps, advice=advice)
-        advice = "Use 0 to count any progress."
-        tolerance = real_number("tolerance", self.tolerance, advice=advice)
-        set_fields(self, n_steps=n_steps, tolerance=tolerance)
-
-    def reason(self, history: History) -> StopReason | None:
-        """Return why the run should stop now, or None."""
-        best = history.best_utilities
-        if len(best) <= self.n_steps or math.isinf(best[-1 - self.n_steps]):
-            return None  # the first score is younger than the patience
-        gained = best[-1] - best[-1 - self.n_steps]
-        return StopReason.PATIENCE if gained <= self.tolerance else None
-
-
-@dataclass(frozen=True, slots=True)
-class TimeLimit:
-    """Stop after the first raw step that is done so many seconds after the start.
-
-    Examples
-    --------
-    >>> TimeLimit(60).reason(History(Step.of([0]), 1, 61.5, []))
-    <StopReason.TIME_LIMIT: 'time_limit'>
-    """
-
-    seconds: float
-
-    def __post_init__(self) -> None:
-        seconds = real_number("seconds", self.seconds, advice=NO_LIMIT, above_zero=True)
-        set_fields(self, seconds=seconds)
-
-    def reason(self, history: History) -> StopReason | None:
-        """Return why the run should stop now, or None."""
-        return StopReason.TIME_LIMIT if history.elapsed >= self.seconds else None
-
-
 def whole_number(name: str, value: Any, *, minimum: int = 1, advice: str) -> int:
     """Return `value` as an int of at least `minimum`, or raise."""
     try:
@@ -203,6 +105,109 @@ def real_number(name: str, value: Any, *, advice: str, above_zero: bool = False)
         sign = ">" if above_zero else ">="
         raise ParameterError(f"{name!r} must be a number {sign} 0. Got {value!r}. {advice}")
     return number
+
+
+def checked(check: Callable[..., Any], advice: str, **more: Any) -> dict[str, Any]:
+    """Metadata of a field of `CheckedFields`."""
+    return {"check": partial(check, advice=advice, **more)}
+
+
+class CheckedFields:
+    """A frozen dataclass whose constructor checks its fields by their metadata."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        for each in fields(self):  # type: ignore[arg-type]
+            if "check" in each.metadata:  # a subclass of the user's own may have other fields
+                value = each.metadata["check"](each.name, getattr(self, each.name))
+                set_fields(self, **{each.name: value})
+
+
+@dataclass(frozen=True, slots=True)
+class MaxFeatures(CheckedFields):
+    """Stop when a step uses more than so many features, and leave that step out.
+
+    Examples
+    --------
+    >>> MaxFeatures(1).reason(History(Step.of([3, 1]), 1, 0.0, []))
+    <StopReason.MAX_FEATURES: 'max_features'>
+    """
+
+    n_features: int = field(metadata=checked(whole_number, NO_LIMIT))
+    is_limit: ClassVar[bool] = True
+
+    def reason(self, history: History) -> StopReason | None:
+        """Return why the run should stop now, or None."""
+        return StopReason.MAX_FEATURES if history.latest.n_features > self.n_features else None
+
+
+@dataclass(frozen=True, slots=True)
+class CostBudget(CheckedFields):
+    """Stop when a step costs more than this, and leave that step out.
+
+    Examples
+    --------
+    >>> CostBudget(2.0).reason(History(Step.of([3, 1], cost=2.5), 1, 0.0, []))
+    <StopReason.COST_BUDGET: 'cost_budget'>
+    """
+
+    cost: float = field(metadata=checked(real_number, NO_LIMIT))
+    is_limit: ClassVar[bool] = True
+
+    def reason(self, history: History) -> StopReason | None:
+        """Return why the run should stop now, or None."""
+        cost = history.latest.cost
+        if math.isnan(cost):
+            raise ParameterError(
+                "A cost budget needs steps with costs. Got none. Give feature costs to the run."
+            )
+        return None if within_budget(cost, self.cost) else StopReason.COST_BUDGET
+
+
+@dataclass(frozen=True, slots=True)
+class Patience(CheckedFields):
+    """Stop when the best score has not risen by more than `tolerance` over so many raw steps.
+
+    It waits for the first score.
+
+    Examples
+    --------
+    >>> Patience(2).reason(History(Step.of([0]), 3, 0.0, [-0.5, -0.5, -0.5]))
+    <StopReason.PATIENCE: 'patience'>
+    """
+
+    n_steps: int = field(
+        metadata=checked(whole_number, "Leave the rule out to go on without progress.")
+    )
+    tolerance: float = field(
+        default=0.0, metadata=checked(real_number, "Use 0 to count any progress.")
+    )
+
+    def reason(self, history: History) -> StopReason | None:
+        """Return why the run should stop now, or None."""
+        best = history.best_utilities
+        if len(best) <= self.n_steps or math.isinf(best[-1 - self.n_steps]):
+            return None  # the first score is younger than the patience
+        gained = best[-1] - best[-1 - self.n_steps]
+        return StopReason.PATIENCE if gained <= self.tolerance else None
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLimit(CheckedFields):
+    """Stop after the first raw step that is done so many seconds after the start.
+
+    Examples
+    --------
+    >>> TimeLimit(60).reason(History(Step.of([0]), 1, 61.5, []))
+    <StopReason.TIME_LIMIT: 'time_limit'>
+    """
+
+    seconds: float = field(metadata=checked(real_number, NO_LIMIT, above_zero=True))
+
+    def reason(self, history: History) -> StopReason | None:
+        """Return why the run should stop now, or None."""
+        return StopReason.TIME_LIMIT if history.elapsed >= self.seconds else None
 
 
 def share_number(name: str, value: Any, *, advice: str) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 
 from secateur.data.costs import CostModel, as_costs
 from secateur.data.frames import is_lazy, read_table
-from secateur.data.queries import read_queries, weights_of_rows
 from secateur.data.table import Fold, Problem, Table
 from secateur.data.target import (
     Target,
@@ -24,6 +23,7 @@ from secateur.data.target import (
     read_target_like,
     read_weights,
 )
+from secateur.data.tasks import read_queries, weights_of_rows
 from secateur.engines.boosted.engine import ValidationRows
 from secateur.exceptions import InputError, ParameterError, SecateurError, some_of
 from secateur.execution.dask import DaskExecutor

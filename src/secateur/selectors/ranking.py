@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from secateur.data.frames import check_length
-from secateur.data.queries import check_pairs, check_whole, read_queries, weights_of_rows
 from secateur.data.table import Fold, all_rows
 from secateur.data.target import Target, TargetType
+from secateur.data.tasks import check_pairs, check_whole, read_queries, weights_of_rows
 from secateur.losses.ranking import RankingLoss, get_ranking_loss
 from secateur.model_selection.ranking import ranking_score
 from secateur.path import SelectionPath

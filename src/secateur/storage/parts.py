@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from secateur.data.categories import categories_of, count_values, is_missing
-from secateur.data.frame_table import FrameTable, read_values
 from secateur.data.frames import (
     as_array,
     as_column,
@@ -21,7 +20,7 @@ from secateur.data.frames import (
     read_table,
     select_rows,
 )
-from secateur.data.table import Table
+from secateur.data.table import FrameTable, Table, read_values
 from secateur.data.target import read_weights
 from secateur.exceptions import InputError
 from secateur.storage.sources import Part
