@@ -12,8 +12,8 @@ from secateur.data.binning import bin_table
 from secateur.data.costs import FeatureCosts
 from secateur.data.frames import read_table
 from secateur.data.table import Fold
-from secateur.engines.boosted.engine import BoostedData, penalty_grid
-from secateur.engines.boosted.search import BoostedEngine
+from secateur.engines.boosted.engine import BoostedData
+from secateur.engines.boosted.search import BoostedEngine, penalty_grid
 from secateur.engines.boosted.trees import BoostingParams
 from secateur.engines.fold_losses import pool
 from secateur.engines.path_search import search_penalties

@@ -103,12 +103,12 @@ def test_sums_of_leaves_and_their_values():
 @pytest.mark.parametrize(
     ("weights", "min_samples_leaf", "min_weight"),
     [
-        (WeightScale(1.0, 1.0, 3.0, 9.0), 1, 1),
-        (WeightScale(1.0, 1.0, 3.0, 9.0), 2.5, 3),
-        (WeightScale(1.0, 1.0, 3.0, 9.0), 20, 20),
-        (WeightScale(1.0, 1.0, 3.0, 9.0), 0.0, 1),
+        (WeightScale(1.0, 1.0, 9.0, 3.0), 1, 1),
+        (WeightScale(1.0, 1.0, 9.0, 3.0), 2.5, 3),
+        (WeightScale(1.0, 1.0, 9.0, 3.0), 20, 20),
+        (WeightScale(1.0, 1.0, 9.0, 3.0), 0.0, 1),
         # fractions count relative to their mean, here a half
-        (WeightScale(65535.0, 0.5, 1.0, 9.0), 2, 65535),
+        (WeightScale(65535.0, 0.5, 9.0, 1.0), 2, 65535),
     ],
 )
 def test_the_least_weight_of_a_side(weights, min_samples_leaf, min_weight):

@@ -11,8 +11,7 @@ from secateur._kernels.partition import add_trees_binned, add_trees_raw, goes_le
 from secateur._kernels.records import MISSING, DenseCodes, SparseCodes
 from secateur._kernels.value_order import sort_cells
 from secateur._kernels.whole_tree import grow_whole
-from secateur.engines.boosted.trees import left_words
-from secateur.engines.boosted.whole_fit import inner_nodes, room_for_trees
+from secateur.engines.boosted.trees import inner_nodes, left_words, room_for_trees
 
 N_ROWS, N_BINS, DEPTH = 60, 4, 3
 
@@ -210,7 +209,10 @@ def fit_small(codes, target, loss, n_outputs, n_rounds, *, train=None, rate=0.5)
     train = np.arange(N_ROWS) if train is None else train
     held = np.setdiff1d(np.arange(N_ROWS), train)
     d, weight = len(codes), np.ones(N_ROWS)
-    raw, trees = np.zeros((n_outputs, N_ROWS)), room_for_trees(n_rounds * n_outputs, DEPTH)
+    raw, trees = (
+        np.zeros((n_outputs, N_ROWS)),
+        room_for_trees(n_rounds * n_outputs, 2 ** (DEPTH + 1)),
+    )
     columns = shape_of(d)
     n_bins = int(columns[0][-1])
     buffers = (

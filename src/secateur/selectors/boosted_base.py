@@ -12,17 +12,18 @@ from secateur._kernels.threads import Threads
 from secateur.data.binning import bin_table
 from secateur.data.table import Fold, Table, all_rows
 from secateur.data.target import Target
-from secateur.engines.boosted.engine import (
+from secateur.engines.boosted.engine import BoostedData, ValidationRows
+from secateur.engines.boosted.groups import Groups
+from secateur.engines.boosted.search import (
     FEW_POINTS,
     GRID_POINTS,
-    BoostedData,
-    ValidationRows,
+    BoostedEngine,
+    can_eliminate,
     higher_penalties,
     no_features,
     penalty_grid,
+    search_params,
 )
-from secateur.engines.boosted.groups import Groups
-from secateur.engines.boosted.search import BoostedEngine, can_eliminate, search_params
 from secateur.engines.boosted.trees import BoostingParams, min_leaf_rows
 from secateur.engines.path_search import PathSearch, search_penalties
 from secateur.exceptions import SecateurError

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns, Category
 from secateur.data.costs import CostModel
+from secateur.data.sampling import shares_of
 from secateur.data.table import Fold, Table, all_rows
 from secateur.data.target import are_counts, weight_of_a_row
 from secateur.engines.boosted import rows
 from secateur.engines.boosted.groups import Groups, GroupSearch
 from secateur.engines.boosted.grower import TreeGrower
 from secateur.engines.boosted.nodes import ExactSearch, NodeHistograms
-from secateur.engines.boosted.queries import QueryFit, query_losses
 from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble, Tree
 from secateur.engines.boosted.whole_fit import WholeFit, suits
 from secateur.engines.fold_losses import FoldLosses, pool
@@ -28,27 +27,6 @@ from secateur.losses import Loss, fixed_point_sum
 from secateur.losses.ranking import Queries, RankingLoss
 from secateur.path.step import Score, Step
 from secateur.typing import CodeArray, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from secateur.engines.boosted.multitask import TasksData
-
-GRID_POINTS = 8  # penalties that "auto" tries
-FEW_POINTS = 5  # of them where elimination finds the sizes between
-# The largest of them, as a share of the best gain that any single split has at the start.
-GRID_TOP = 0.25
-GRID_BOTTOM = 0.002  # the smallest, likewise
-# The penalty of the step without features, by one that is higher than the grid already.
-FAR_ABOVE = 8.0
-
-
-def penalty_grid(
-    data: BoostedData | TasksData, params: BoostingParams, n_points: int = GRID_POINTS
-) -> list[float]:
-    """Falling penalties, as shares of the best gain of a single split at the start."""
-    top = data.best_gain(params)
-    if top <= 0.0:
-        return [0.0]
-    return [float(p) for p in np.geomspace(GRID_TOP * top, GRID_BOTTOM * top, n_points)]
 
 
 def _root_errors(data: BoostedData, baseline: FloatArray) -> FloatArray:
@@ -68,20 +46,13 @@ def _root_errors(data: BoostedData, baseline: FloatArray) -> FloatArray:
     return (centred * centred) @ weight
 
 
-def higher_penalties(penalty: float, cost_model: CostModel) -> tuple[float, float]:
-    """Two penalties above the first of a grid, so that any limit has a step: one takes none."""
-    now = cost_model.costs(cost_model.keep)
-    paid = now[now > 0.0]
-    ratio = float(paid.mean() / paid.min()) if len(paid) else 1.0
-    return 5.0 * ratio * penalty, 2.0 * penalty
-
-
-def no_features(penalty: float, cost_model: CostModel, largest: float) -> float:
-    """A penalty far above the first of a grid, but allowed for features of the lowest cost."""
-    cost = cost_model.costs(cost_model.keep)
-    least = min(1.0, float(cost[cost > 0.0].min(initial=1.0)))
-    high, _ = higher_penalties(penalty, cost_model)
-    return min(FAR_ABOVE * high, 0.999 * largest / least)
+def query_losses(
+    loss: RankingLoss, queries: Queries, raw: FloatArray, weight: FloatArray
+) -> FoldLosses:
+    """The losses of queries, each with the mean weight of its rows."""
+    weights = queries.weights(weight)
+    losses = loss.query_scores(queries, raw)
+    return FoldLosses(losses, weights, counts=are_counts(weights))
 
 
 class ValidationRows:
@@ -205,7 +176,8 @@ class BoostedData:
         executor = self._executor(fold)
         limits = params.max_features, params.cost_budget
         feature_use = feature_use or FeatureUse(self.cost_model, *limits)
-        queries = self._query_fit(executor, fold)
+        numbers = self.queries
+        queries = None if numbers is None else QueryFit(self, numbers, executor, fold)
         steps = trace_boosted(self, executor, params, feature_use, done, queries)
         weight, counts = self.weight[np.sort(fold.test)], are_counts(self.weight)
 
@@ -244,18 +216,58 @@ class BoostedData:
         found[:, ascending] = np.concatenate(parts, axis=1)
         return found
 
-    def _query_fit(self, executor: Executor, fold: Fold) -> QueryFit | None:
-        """The queries of a fold, for a loss by query."""
-        if self.queries is None:
-            return None
-        given = (self.queries, self.target, self.weight, fold, self.threads)
-        return QueryFit(executor, self.ranking_loss, *given)
-
     def _executor(self, fold: Fold) -> Executor:
         """The rows of a fold, where they are."""
         rows_of = (np.sort(fold.train), np.sort(fold.test))
         fit = (self.loss.n_outputs, self.category)
         return self.where.executor(FitRows(self.target, self.weight, *rows_of, *fit))
+
+
+class QueryFit:
+    """The queries of a fit on one fold: no block needs to have all rows of a query."""
+
+    def __init__(self, data: BoostedData, number: IntArray, executor: Executor, fold: Fold) -> None:
+        self._executor, self._loss, self._threads = executor, data.ranking_loss, data.threads
+        self._weight, target = data.weight, data.target
+        self._train = Queries.of(number, target, fold.train)
+        self._test = Queries.of(number, target, fold.test)
+        n_rows = len(self._train.order)
+        self._objective = self._train.every(max(1, -(-n_rows // rows.OBJECTIVE_ROWS)))
+        self._gradients = (np.zeros(len(target)), np.ones(len(target)))
+
+    def _raw(self) -> FloatArray:
+        parts = self._executor.each(rows.raw_predictions)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def begin_round(self, seed: int, weight_scale: float) -> None:
+        """Set the gradients at the current predictions; the seed is that of sampled gains.
+
+        Splits weigh rows by their hessians, so that the gain is that of a Newton step.
+        """
+        sample = (
+            shares_of(np.arange(len(self._weight)), seed) if self._loss.has_sample else self._weight
+        )
+        self._loss.query_gradients(self._train, self._raw(), sample, self._threads, self._gradients)
+        weight = self._split_weights() * weight_scale
+        rounded = np.maximum(np.rint(weight), 1.0).astype(np.uint32)
+        self._executor.apply(rows.set_gradients, *self._gradients, rounded)
+
+    def _split_weights(self) -> FloatArray:
+        """The weight of each row times its hessian as a multiple of the mean."""
+        weight, hessian, train = self._weight, self._gradients[1], self._train.order
+        total = fixed_point_sum(weight[train] * hessian[train])
+        if not total > 0.0:
+            return weight
+        mean = total / fixed_point_sum(weight[train])
+        return weight * np.minimum(hessian / mean, rows.MAX_CURVATURE)
+
+    def objective(self) -> float:
+        """The mean loss of some of the training queries, at the moment of the call."""
+        return query_losses(self._loss, self._objective, self._raw(), self._weight).mean
+
+    def test_losses(self) -> FoldLosses:
+        """The losses of the queries that are held out, at the moment of the call."""
+        return query_losses(self._loss, self._test, self._raw(), self._weight)
 
 
 def trace_boosted(
@@ -271,19 +283,17 @@ def trace_boosted(
     Algorithm 1 of GBFS. With groups, new features are found by group tests. ``feature_use`` may be
     shared with other fits; ``done`` are the first rounds of an interrupted fit, to continue from.
     """
-    columns, loss, threads = data.columns, data.loss, data.threads
+    loss, has_tests = data.loss, data.groups is not None
     with closing(executor):
-        has_tests = data.groups is not None
-        begun = rows.begin(executor, columns, loss, params, has_tests=has_tests)
+        begun = rows.begin(executor, data.columns, loss, params, has_tests=has_tests)
         columns, weights, divisible = begun.columns, begun.weights, begun.divisible
         ensemble = Ensemble(loss, begun.baseline)
-        histograms = NodeHistograms(executor, columns, params.max_depth, threads)
+        histograms = NodeHistograms(executor, columns, params.max_depth, data.threads)
         search = ExactSearch(histograms, feature_use, divisible)
         if data.groups is not None:
-            plan = data.groups.plan
-            search = GroupSearch(histograms, feature_use, divisible, executor, plan, threads)
+            search = GroupSearch(histograms, feature_use, divisible, data.groups.plan)
             params = replace(params, lazy=False)
-        grower = TreeGrower(executor, columns, params, search, threads, weights)
+        grower = TreeGrower(params, search, weights)
         objective = _objective(executor, loss, begun.stride, queries)
         importances = np.zeros(columns.n_features)
         for n_rounds in range(1, params.n_rounds + 1):
@@ -295,9 +305,10 @@ def trace_boosted(
                 if queries is None:
                     executor.apply(rows.begin_round, loss)
                 else:
-                    queries.begin_round(_round_seed(params, n_rounds, 1), weights.scale)
-                outputs = range(loss.n_outputs)
-                trees = [grower.grow(k, loss, _seed(params, n_rounds, k)) for k in outputs]
+                    queries.begin_round(_seed(params, n_rounds, 1), weights.scale)
+                has_sample, outputs = params.subsample < 1.0, range(loss.n_outputs)
+                seeds = [_seed(params, n_rounds, k) if has_sample else 0 for k in outputs]
+                trees = [grower.grow(k, loss, seed) for k, seed in enumerate(seeds)]
             ensemble.rounds.append(trees)
             ensemble.n_cells = histograms.n_cells
             for tree in trees:
@@ -340,10 +351,6 @@ def _objective(
 
 
 def _seed(params: BoostingParams, n_rounds: int, k: int) -> int:
-    """The seed of a tree's sample of rows."""
-    return 0 if params.subsample == 1.0 else _round_seed(params, n_rounds, k)
-
-
-def _round_seed(params: BoostingParams, n_rounds: int, k: int) -> int:
+    """The seed of a round's sample of gains, or of a tree's sample of rows."""
     sequence = np.random.SeedSequence([params.seed, n_rounds, k])
     return int(sequence.generate_state(1, np.uint64)[0])

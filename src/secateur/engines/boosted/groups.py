@@ -29,7 +29,7 @@ from secateur.engines.boosted.block_histograms import features_per_thread, node_
 from secateur.engines.boosted.group_design import GroupDesign, GroupTesting
 from secateur.engines.boosted.nodes import ExactSearch, Node, NodeHistograms, Siblings, TreeScale
 from secateur.engines.limits import FeatureUse
-from secateur.execution.blocks import CodeBlock, Executor, RowBlock, RowStore
+from secateur.execution.blocks import CodeBlock, RowBlock, RowStore
 from secateur.typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
 
 COUNT_BYTES = 1 << 25  # size of the counts of steps that are made together
@@ -242,11 +242,9 @@ class GroupSearch(ExactSearch):
         histograms: NodeHistograms,
         feature_use: FeatureUse,
         divisible: IntArray,
-        executor: Executor,
         plan: GroupPlan,
-        threads: Threads,
     ) -> None:
-        self._executor, self._plan, self._threads = executor, plan, threads
+        self._plan = plan
         self._new: BoolArray | None = None
         self._turn = -1
         self._kept: dict[int, tuple[Node, IntArray]] = {}
@@ -303,7 +301,7 @@ class GroupSearch(ExactSearch):
             # of each pair of halves the one whose sum gains more, the left one of equals
             halves = np.stack([2 * best, 2 * best + 1], axis=1)
             groups = plan.first(level + 1) + halves.ravel()
-            built = self._executor.sum(histogram_of_groups, node.number, groups)
+            built = self.histograms.executor.sum(histogram_of_groups, node.number, groups)
             gains = self._gains_of(built, node).reshape(halves.shape)
             n_tested += gains.size
             best = 2 * best + (gains[:, 1] > gains[:, 0])
@@ -325,12 +323,12 @@ class GroupSearch(ExactSearch):
     def _build(self, node: Node) -> IntArray:
         n_first = self._plan.design.n_subsets * 2**self._plan.design.entry
         groups = self._turn * n_first + np.arange(n_first)
-        return self._executor.sum(histogram_of_groups, node.number, groups)
+        return self.histograms.executor.sum(histogram_of_groups, node.number, groups)
 
     def _gains_of(self, built: IntArray, node: Node) -> FloatArray:
         gains = np.empty(len(built))
         limits = (node.total, self.histograms.steps, self.histograms.min_weight)
-        self._threads.run(
+        self.histograms.threads.run(
             lambda start, stop: group_gains(built, *limits, start, stop, gains),
             len(built),
             TESTS_PER_THREAD,

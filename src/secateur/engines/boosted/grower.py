@@ -7,15 +7,21 @@ import numpy as np
 from secateur._kernels.boosting import NOISE, ROUNDING, fixed_point_scale, gradient_scale
 from secateur._kernels.records import DenseCodes
 from secateur._kernels.splitting import LOW, order_categories
-from secateur._kernels.threads import Threads
 from secateur._kernels.value_order import sort_cells
 from secateur._kernels.whole_tree import grow_whole
 from secateur.data.binning import BinnedColumns
 from secateur.engines.boosted import rows
 from secateur.engines.boosted.lazy import LazySearch
 from secateur.engines.boosted.nodes import ExactSearch, Node, Siblings, TreeScale
-from secateur.engines.boosted.trees import BoostingParams, Tree, WordArray, left_words
-from secateur.execution.blocks import Executor, RowBlock, only_block
+from secateur.engines.boosted.trees import (
+    BoostingParams,
+    Tree,
+    WordArray,
+    left_words,
+    room_for_trees,
+    trees_of,
+)
+from secateur.execution.blocks import RowBlock, only_block
 from secateur.losses import Loss, weighted_quantile
 from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 
@@ -86,32 +92,27 @@ def tree_columns(columns: BinnedColumns, features: IntArray) -> tuple[AnyArray, 
 class WholeTrees:
     """Grows trees where all rows are in one block and features have separate costs."""
 
-    def __init__(
-        self, block: RowBlock, columns: BinnedColumns, depth: int, divisible: IntArray
-    ) -> None:
-        self._block, self._columns, self._depth = block, columns, depth
-        self._buffers = tree_buffers(columns, depth)
-        self._shape = tree_columns(block.columns, divisible)
+    def __init__(self, block: RowBlock, depth: int, search: ExactSearch) -> None:
+        self._block, self._depth, self._search = block, depth, search
+        self._buffers = tree_buffers(search.histograms.columns, depth)
+        self._shape = tree_columns(block.columns, np.flatnonzero(search.is_divisible))
 
     @classmethod
-    def where_faster(
-        cls, executor: Executor, columns: BinnedColumns, params: BoostingParams, search: ExactSearch
-    ) -> WholeTrees | None:
+    def where_faster(cls, params: BoostingParams, search: ExactSearch) -> WholeTrees | None:
         """None where trees must be grown level by level, or are grown faster so."""
         if type(search) is not ExactSearch or not search.feature_use.has_separate_costs:
             return None
-        block: RowBlock | None = only_block(executor)
-        if block is None or not is_small(columns, params):
+        block: RowBlock | None = only_block(search.histograms.executor)
+        if block is None or not is_small(search.histograms.columns, params):
             return None
-        return cls(block, columns, params.max_depth, np.flatnonzero(search.is_divisible))
+        return cls(block, params.max_depth, search)
 
-    def grow(self, scale: TreeScale, min_weight: int, search: ExactSearch, total: int) -> Tree:
+    def grow(self, scale: TreeScale, min_weight: int, total: int) -> Tree:
         """The tree of the block's gradients; leaves the block's rows in the order of the leaves."""
-        block, feature_use = self._block, search.feature_use
+        block, search, feature_use = self._block, self._search, self._search.feature_use
         n_nodes = 2 ** (self._depth + 1)
-        tree = Tree.empty(n_nodes)
-        bounds, split = np.zeros((n_nodes, 2), np.int64), np.zeros((n_nodes, 2), np.int64)
-        n_nodes, n_cells = grow_whole(
+        grown, bounds = room_for_trees(1, n_nodes), np.zeros((n_nodes, 2), np.int64)
+        grown[0][0], n_cells = grow_whole(
             block.columns.codes,
             self._shape,
             block.packed_by_row,
@@ -124,35 +125,27 @@ class WholeTrees:
             (scale.penalty, scale.unit, scale.floor),
             self._depth,
             self._buffers,
-            (bounds, tree.left, tree.feature, split, tree.gain, tree.words),
+            (bounds, *(array[0] for array in grown[1:6])),
         )
-        tree = Tree(*(array[:n_nodes].copy() for array in tree))  # type: ignore[arg-type]  # arrays
-        block.bounds = {q: (a, b) for q, (a, b) in enumerate(bounds[:n_nodes].tolist())}
+        tree = trees_of(grown, search.histograms.columns)[0]
+        block.bounds = {q: (a, b) for q, (a, b) in enumerate(bounds[: len(tree.left)].tolist())}
         search.histograms.n_cells += n_cells
         for j in tree.feature[tree.left >= 0].tolist():
             feature_use.add(j)
-        return with_thresholds(tree, split, self._columns)
+        return tree
 
 
 class TreeGrower:
     """Grows trees on the gradients that the blocks of rows hold."""
 
     def __init__(
-        self,
-        executor: Executor,
-        columns: BinnedColumns,
-        params: BoostingParams,
-        search: ExactSearch,
-        threads: Threads,
-        weights: rows.WeightScale,
+        self, params: BoostingParams, search: ExactSearch, weights: rows.WeightScale
     ) -> None:
-        self._executor, self._columns = executor, columns
         self._params, self._search, self._weights = params, search, weights
+        self._executor, self._columns = search.histograms.executor, search.histograms.columns
         self._min_weight = weights.min_weight(params.min_samples_leaf)
-        self._whole = WholeTrees.where_faster(executor, columns, params, search)
-        self._lazy: LazySearch | None = None
-        if self._whole is None and params.lazy:
-            self._lazy = LazySearch(executor, columns, search, threads)
+        self._whole = WholeTrees.where_faster(params, search)
+        self._lazy = LazySearch(search) if self._whole is None and params.lazy else None
 
     def grow(self, k: int, loss: Loss, seed: int) -> Tree:
         """Grow the tree of output k and add it to the predictions."""
@@ -162,9 +155,9 @@ class TreeGrower:
         n_rows = sum(n for _, n in found)
         scale, total = self._scale(k, largest, n_rows)
         if scale is None:
-            tree = Tree.empty(1)
+            tree = _tree_of([], self._columns)
         elif self._whole is not None:
-            tree = self._whole.grow(scale, self._min_weight, self._search, total)
+            tree = self._whole.grow(scale, self._min_weight, total)
         else:
             tree = self._grow_by_levels(scale, total)
         leaves = np.flatnonzero(tree.left < 0).tolist()
@@ -306,21 +299,12 @@ class TreeGrower:
 
 
 def _tree_of(splits: list[tuple[Node, WordArray]], columns: BinnedColumns) -> Tree:
-    """The tree of some splits; its leaves have no values yet."""
-    n_nodes = 1 + 2 * len(splits)
-    tree, split = Tree.empty(n_nodes), np.zeros((n_nodes, 2), np.int64)
-    for node, words in splits:
-        q, j = node.number, node.feature
-        tree.feature[q], tree.left[q], tree.gain[q] = j, node.left, node.gain[j]
-        tree.words[q], split[q] = words, node.split[j, :2]
-    return with_thresholds(tree, split, columns)
-
-
-def with_thresholds(tree: Tree, split: IntArray, columns: BinnedColumns) -> Tree:
-    """Complete a tree, given the (last position left, missing left) of each split."""
-    inner = np.flatnonzero(tree.left >= 0)
-    features = tree.feature[inner]
-    tree.missing_left[inner] = split[inner, 1] > 0
-    tree.is_set[inner] = columns.is_categorical[features]
-    tree.threshold[inner] = columns.thresholds(features, split[inner, 0])
-    return tree
+    """The tree of some splits, none for a leaf; its leaves have no values yet."""
+    size = 1 + 2 * len(splits)
+    n_nodes, left, feature, split, gain, words, _ = grown = room_for_trees(1, size)
+    n_nodes[0] = size
+    for node, its_words in splits:
+        place, j = (0, node.number), node.feature
+        left[place], feature[place], gain[place] = node.left, j, node.gain[j]
+        words[place], split[place] = its_words, node.split[j, :2]
+    return trees_of(grown, columns)[0]

@@ -17,10 +17,8 @@ from secateur._kernels.confirming import bound_gains, dense_cells, find_better
 from secateur._kernels.histogram import spread_cells
 from secateur._kernels.records import MAX_BINS, N_CODES, DenseCodes
 from secateur._kernels.splitting import LOW
-from secateur._kernels.threads import Threads
-from secateur.data.binning import BinnedColumns
 from secateur.engines.boosted.nodes import Decision, ExactSearch
-from secateur.execution.blocks import Executor, RowBlock
+from secateur.execution.blocks import RowBlock
 from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 # Features whose cell histograms a thread holds together: they fit in its cache.
@@ -101,12 +99,10 @@ def _tree_rows(block: RowBlock) -> tuple[AnyArray, AnyArray, AnyArray, bool]:
 class LazySearch:
     """Decides when to draft a tree and on which features, and checks the draft."""
 
-    def __init__(
-        self, executor: Executor, columns: BinnedColumns, search: ExactSearch, threads: Threads
-    ) -> None:
-        self._executor, self._threads = executor, threads
-        self._columns, self._search = columns, search
-        self._promise: FloatArray = np.full(columns.n_features, -1.0)
+    def __init__(self, search: ExactSearch) -> None:
+        self._search, self._executor = search, search.histograms.executor
+        self._columns = search.histograms.columns
+        self._promise: FloatArray = np.full(self._columns.n_features, -1.0)
         self._n_failed, self._wait, self.n_drafts = 0, 0, MAX_DRAFTS
         self._passes, self._n_new = 0.0, 0
 
@@ -188,7 +184,7 @@ class LazySearch:
                 histograms = self._executor.sum(cell_histograms, n_cells, part, worker)
                 found.extend(part[self._find_better(histograms, part, shape)])
 
-        self._threads.share(some, -(-len(features) // FEATURES_AT_ONCE))
+        self._search.histograms.threads.share(some, -(-len(features) // FEATURES_AT_ONCE))
         return found, sum(checked)
 
     def _check_at_once(

@@ -101,8 +101,8 @@ class NodeHistograms:
     def __init__(
         self, executor: Executor, columns: BinnedColumns, depth: int, threads: Threads
     ) -> None:
-        self._executor, self._threads = executor, threads
-        self._columns, self._depth = columns, depth
+        self.executor, self.threads = executor, threads
+        self.columns, self._depth = columns, depth
         self._shape = (columns.offset, columns.n_bins, columns.is_categorical)
         block: RowBlock | None = only_block(executor)
         self._has_one_block = block is not None and not block.is_sparse
@@ -146,7 +146,7 @@ class NodeHistograms:
     def _node(self, number: int, depth: int, total: int) -> Node:
         """A new node, in the arrays of a node of an earlier tree."""
         if self._n_nodes == len(self._buffers):
-            d = self._columns.n_features
+            d = self.columns.n_features
             self._buffers.append((np.empty(d), np.empty((d, 3), np.int64), np.empty(d, np.bool_)))
         gain, split, divisible = self._buffers[self._n_nodes]
         self._n_nodes += 1
@@ -180,7 +180,7 @@ class NodeHistograms:
             self.count(len(features), node.weight)
             found = (node.gain, node.split, node.divisible)
             limits = (self.steps, self.min_weight)
-            self._executor.apply(search_node, node.number, features, node.total, limits, found)
+            self.executor.apply(search_node, node.number, features, node.total, limits, found)
             return
         self._search([(node, features, self._build([node], [features])[0], NOWHERE, NOWHERE)])
 
@@ -216,19 +216,19 @@ class NodeHistograms:
         for node, asked in zip(nodes, features, strict=True):
             self.count(len(asked), node.weight)
         numbers = [node.number for node in nodes]
-        if self._executor.one_pass:
-            sent = self._executor.sum(few_histograms, numbers, features)
-            return unpack_histograms(sent, features, self._columns.offset)
-        return self._executor.sum(histograms_of, numbers, features)
+        if self.executor.one_pass:
+            sent = self.executor.sum(few_histograms, numbers, features)
+            return unpack_histograms(sent, features, self.columns.offset)
+        return self.executor.sum(histograms_of, numbers, features)
 
     def count(self, n_features: int, weight: int) -> None:
         """Count the cells of the table that were added to histograms."""
-        self.n_cells += n_features * self._columns.n_rows * weight / self._root_weight
+        self.n_cells += n_features * self.columns.n_rows * weight / self._root_weight
 
     def _search(self, searches: list[_Search]) -> None:
         """Search the nodes, large ones in threads by node and by feature."""
         n_features = sum(len(features) for _, features, *_ in searches)
-        n_threads = min(self._threads.n_threads, max(1, n_features // self._grain))
+        n_threads = min(self.threads.n_threads, max(1, n_features // self._grain))
         n_parts = -(-n_threads // len(searches))
 
         def part(_: int, number: int) -> None:
@@ -242,13 +242,13 @@ class NodeHistograms:
             for number in range(len(searches)):
                 part(0, number)
         else:
-            self._threads.share(part, n_parts * len(searches))
+            self.threads.share(part, n_parts * len(searches))
 
     def histogram_of(self, node: Node, feature: int) -> IntArray:
         """The packed sums of one feature's bins in a node, missing last."""
         built = self._build([node], [np.array([feature])])[0]
-        first = int(self._columns.offset[feature])
-        bins: IntArray = built[first : first + int(self._columns.n_bins[feature]) + 1]
+        first = int(self.columns.offset[feature])
+        bins: IntArray = built[first : first + int(self.columns.n_bins[feature]) + 1]
         return bins.copy()
 
 

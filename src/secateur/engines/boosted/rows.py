@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -47,14 +46,13 @@ class RowSplit(NamedTuple):
     words: WordArray
 
 
-@dataclass(frozen=True, slots=True)
-class WeightScale:
+class WeightScale(NamedTuple):
     """How row weights become integers; ``mean`` is the weight of one row, 1 for whole weights."""
 
     scale: float
     mean: float
-    largest: float
     total: float
+    largest: float
 
     @classmethod
     def of(cls, weight: FloatArray, *, by_curvature: bool = False) -> WeightScale:
@@ -62,13 +60,13 @@ class WeightScale:
 
         ``by_curvature`` if weights will be multiplied by relative hessians.
         """
-        largest, total, n = float(weight.max()), fixed_point_sum(weight), len(weight)
+        largest, total, n = float(weight.max()), float(fixed_point_sum(weight)), len(weight)
         counts = are_counts(weight)
         max_scale = (2**32 - 1 - 2 * n) / total
         exact = counts and largest <= WEIGHT_STEPS and max_scale >= 1.0 and not by_curvature
         steps = WEIGHT_STEPS / MAX_CURVATURE if by_curvature else WEIGHT_STEPS
         scale = 1.0 if exact else min(steps / largest, max_scale)
-        return cls(scale, 1.0 if counts else total / n, largest, total)
+        return cls(scale, 1.0 if counts else total / n, total, largest)
 
     def min_weight(self, min_samples_leaf: float) -> int:
         """The smallest integer weight that counts as ``min_samples_leaf`` rows."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from secateur._kernels.threads import Threads
 from secateur.data.binning import described, take_columns
+from secateur.data.costs import CostModel
 from secateur.data.table import Fold
 from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.trees import BoostingParams
@@ -23,6 +24,13 @@ from secateur.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from secateur.engines.boosted.multitask import TasksData
 
+GRID_POINTS = 8  # penalties that "auto" tries
+FEW_POINTS = 5  # of them where elimination finds the sizes between
+# The largest of them, as a share of the best gain that any single split has at the start.
+GRID_TOP = 0.25
+GRID_BOTTOM = 0.002  # the smallest, likewise
+# The penalty of the step without features, by one that is higher than the grid already.
+FAR_ABOVE = 8.0
 SEARCH_RATE = 0.2  # the learning rate of a search; the chosen step is fitted at that of the user
 # Short fits decide which feature is dropped. On 15,000 x 300, 15 informative and 30 redundant: six
 # candidates are as good as all, three clearly worse; twice the rounds gain little, and swaps with
@@ -35,6 +43,32 @@ MIN_ROWS = 800  # training rows below which a quarter of them decides nothing
 WAYS_TO_DROP = ((0.0, 5), (0.05, 5), (0.1, 5), (0.2, 5), (0.3, 5), (0.1, 0), (0.3, 0))
 LITTLE_WORK = 2e8  # cells: a tenth of a second, which is always spent
 MAX_WORK = 4.0  # the work of elimination, as a multiple of that of the fits it begins from
+
+
+def penalty_grid(
+    data: BoostedData | TasksData, params: BoostingParams, n_points: int = GRID_POINTS
+) -> list[float]:
+    """Falling penalties, as shares of the best gain of a single split at the start."""
+    top = data.best_gain(params)
+    if top <= 0.0:
+        return [0.0]
+    return [float(p) for p in np.geomspace(GRID_TOP * top, GRID_BOTTOM * top, n_points)]
+
+
+def higher_penalties(penalty: float, cost_model: CostModel) -> tuple[float, float]:
+    """Two penalties above the first of a grid, so that any limit has a step: one takes none."""
+    now = cost_model.costs(cost_model.keep)
+    paid = now[now > 0.0]
+    ratio = float(paid.mean() / paid.min()) if len(paid) else 1.0
+    return 5.0 * ratio * penalty, 2.0 * penalty
+
+
+def no_features(penalty: float, cost_model: CostModel, largest: float) -> float:
+    """A penalty far above the first of a grid, but allowed for features of the lowest cost."""
+    cost = cost_model.costs(cost_model.keep)
+    least = min(1.0, float(cost[cost > 0.0].min(initial=1.0)))
+    high, _ = higher_penalties(penalty, cost_model)
+    return min(FAR_ABOVE * high, 0.999 * largest / least)
 
 
 def search_params(params: BoostingParams) -> BoostingParams:

@@ -12,12 +12,14 @@ import numpy.typing as npt
 from secateur._kernels.partition import add_trees_raw
 from secateur._kernels.records import MISSING
 from secateur._kernels.threads import Threads
+from secateur.data.binning import BinnedColumns
 from secateur.data.table import Table
 from secateur.data.target import are_counts
 from secateur.losses import Loss
-from secateur.typing import BoolArray, FloatArray, IntArray
+from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 WordArray = npt.NDArray[np.uint64]
+TreeArrays = tuple[AnyArray, ...]  # see `room_for_trees`
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,24 +76,52 @@ class Tree(NamedTuple):
     value: FloatArray
     gain: FloatArray
 
-    @classmethod
-    def empty(cls, n_nodes: int) -> Tree:
-        """A tree of ``n_nodes`` nodes, none of them split yet."""
-        return cls(
-            np.full(n_nodes, -1, np.int64),
-            np.full(n_nodes, np.inf),
-            np.zeros(n_nodes, np.bool_),
-            np.zeros(n_nodes, np.bool_),
-            np.zeros((n_nodes, 4), np.uint64),
-            np.full(n_nodes, -1, np.int64),
-            np.zeros(n_nodes),
-            np.zeros(n_nodes),
-        )
-
     def add_gains(self, total_out: FloatArray) -> None:
         """Add the dSSE of each split to its feature's total."""
         split = self.left >= 0
         np.add.at(total_out, self.feature[split], self.gain[split])
+
+
+def room_for_trees(n_trees: int, n_nodes: int) -> TreeArrays:
+    """Room for trees of a leaf: numbers of nodes; left, feature, split, gain, words, value."""
+    shape = (n_trees, n_nodes)
+    return (
+        np.ones(n_trees, np.int64),
+        np.full(shape, -1, np.int64),
+        np.empty(shape, np.int64),
+        np.empty((*shape, 2), np.int64),
+        np.zeros(shape),
+        np.zeros((*shape, 4), np.uint64),
+        np.zeros(shape),
+    )
+
+
+def inner_nodes(grown: TreeArrays) -> BoolArray:
+    """Which of the nodes that were grown are splits, by tree and node."""
+    n_nodes, left = grown[:2]
+    return (np.arange(left.shape[1]) < n_nodes[:, None]) & (left >= 0)
+
+
+def trees_of(grown: TreeArrays, columns: BinnedColumns) -> list[Tree]:
+    """The trees that were grown; a split is the (last position left, missing left)."""
+    n_nodes = grown[0]
+    left, feature, split, gain, words, value = (each[:, : n_nodes.max()] for each in grown[1:])
+    inner = inner_nodes((n_nodes, left))
+    threshold, is_set = np.full(inner.shape, np.inf), np.zeros_like(inner)
+    threshold[inner] = columns.thresholds(feature[inner], split[inner, 0])
+    is_set[inner] = columns.is_categorical[feature[inner]]
+    by_node = (
+        np.where(inner, feature, -1),
+        threshold,
+        inner & (split[..., 1] > 0),
+        is_set,
+        np.where(inner[..., None], words, np.uint64(0)),
+        np.where(inner, left, -1),
+        np.where(inner, 0.0, value),
+        np.where(inner, gain, 0.0),
+    )
+    numbers = enumerate(n_nodes.tolist())
+    return [Tree(*(array[t, :n] for array in by_node)) for t, n in numbers]  # type: ignore[arg-type]  # in their order
 
 
 def left_words(mask: int, missing_left: bool) -> WordArray:

@@ -13,19 +13,25 @@ from secateur.data.table import Fold
 from secateur.data.target import are_counts
 from secateur.engines.boosted import rows
 from secateur.engines.boosted.grower import is_small, tree_buffers, tree_columns
-from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble, Tree
+from secateur.engines.boosted.trees import (
+    BoostedModel,
+    BoostingParams,
+    Ensemble,
+    TreeArrays,
+    inner_nodes,
+    room_for_trees,
+    trees_of,
+)
 from secateur.engines.fold_losses import FoldLosses
 from secateur.engines.limits import FeatureUse
 from secateur.execution.blocks import Executor, RowBlock, only_block
 from secateur.losses import Loss
 from secateur.path.step import Step
-from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
+from secateur.typing import AnyArray, FloatArray, IntArray
 
 LOSSES = {"squared_error": SQUARED, "log_loss": LOGISTIC}
 MAX_NODES = 1 << 18  # of all trees that are grown in one call
 STEP_ROUNDS = 50  # rounds after which a fit can be interrupted
-
-Buffers = tuple[AnyArray, ...]
 
 
 def suits(
@@ -49,31 +55,14 @@ def boosting_numbers(
     loss: Loss, params: BoostingParams, weights: rows.WeightScale
 ) -> tuple[int, tuple[float, ...]]:
     """The loss and the parameters as the kernel takes them."""
-    return (
-        LOSSES[loss.name] if loss.n_outputs == 1 else MULTINOMIAL,
-        (
-            params.max_depth,
-            weights.min_weight(params.min_samples_leaf),
-            float(params.learning_rate),
-            float(params.l2 * weights.mean),
-            params.leaf == "mean",
-            float(params.penalty),
-            params.criterion == "agbm",
-        ),
-    )
-
-
-def room_for_trees(n_trees: int, depth: int) -> Buffers:
-    """Room for some trees: numbers of nodes; left, feature, split, gain, words, value by node."""
-    shape = (n_trees, 2 ** (depth + 1))
-    return (
-        np.ones(n_trees, np.int64),
-        np.empty(shape, np.int64),
-        np.empty(shape, np.int64),
-        np.empty((*shape, 2), np.int64),
-        np.zeros(shape),
-        np.zeros((*shape, 4), np.uint64),
-        np.zeros(shape),
+    return LOSSES[loss.name] if loss.n_outputs == 1 else MULTINOMIAL, (
+        params.max_depth,
+        weights.min_weight(params.min_samples_leaf),
+        float(params.learning_rate),
+        float(params.l2 * weights.mean),
+        params.leaf == "mean",
+        float(params.penalty),
+        params.criterion == "agbm",
     )
 
 
@@ -111,7 +100,7 @@ class WholeFit:
         self._block.raw[:] = self._begun.baseline[:, None]
         self._state = (self._block.raw, use.used.copy(), use.costs.copy(), np.array(use.limits))
         self._ensemble = Ensemble(self._loss, self._begun.baseline)
-        self._grown: list[Buffers] = []
+        self._grown: list[TreeArrays] = []
         self._objective: list[float] = []
         # of all splits so far: feature, gain, round
         self._splits: list[tuple[IntArray, FloatArray, IntArray]] = []
@@ -137,27 +126,25 @@ class WholeFit:
         """The bins of its histograms, which differ between the folds of a table."""
         return int(self._begun.columns.offset[-1])
 
-    def buffers(self) -> Buffers:
+    def buffers(self) -> tuple[AnyArray, ...]:
         """What a fit needs while it advances; enough for others of the table with fewer bins."""
         return tree_buffers(self._begun.columns, self._params.max_depth)
 
-    def advance(self, n_rounds: int, buffers: Buffers) -> None:
+    def advance(self, n_rounds: int, buffers: tuple[AnyArray, ...]) -> None:
         """Add rounds until there are so many."""
         block, begun, outputs = self._block, self._begun, self._loss.n_outputs
-        weights = begun.weights
-        scales = (weights.scale, weights.mean, weights.total, weights.largest)
         at_once = max(1, (MAX_NODES >> (self._params.max_depth + 1)) // outputs)
         while (n_done := len(self._objective)) < n_rounds:
             n = min(at_once, n_rounds - n_done)
-            trees = room_for_trees(n * outputs, self._params.max_depth)
+            trees = room_for_trees(n * outputs, 2 ** (self._params.max_depth + 1))
             objective, losses = np.full(n, np.nan), np.empty((n, len(block.held)))
             self._ensemble.n_cells += boost_rounds(
                 block.columns.codes,
                 (self._columns, begun.divisible),
                 block.target,
-                (block.weight, block.quantised_weight, *map(float, scales)),
+                (block.weight, block.quantised_weight, *begun.weights),
                 (block.rows, block.held, self._objective_rows),
-                *boosting_numbers(self._loss, self._params, weights),
+                *boosting_numbers(self._loss, self._params, begun.weights),
                 self._state,
                 buffers,
                 trees,
@@ -215,37 +202,10 @@ class WholeFit:
         """Make trees of what the kernel wrote; those of fits that only score are never made."""
         outputs, columns = self._loss.n_outputs, self._begun.columns
         for grown in self._grown:
-            trees = _trees_of(grown, columns)
+            trees = trees_of(grown, columns)
             firsts = range(0, len(trees), outputs)
             self._ensemble.rounds.extend(trees[first : first + outputs] for first in firsts)
         self._grown.clear()
-
-
-def inner_nodes(grown: Buffers) -> BoolArray:
-    """Which of the nodes that the kernel wrote are splits, by tree and node."""
-    n_nodes, left = grown[:2]
-    return (np.arange(left.shape[1]) < n_nodes[:, None]) & (left >= 0)
-
-
-def _trees_of(grown: Buffers, columns: BinnedColumns) -> list[Tree]:
-    """The trees of what the kernel wrote; leaves have no feature and an infinite threshold."""
-    n_nodes, left, feature, split, gain, words, value = grown
-    inner = inner_nodes(grown)
-    threshold = np.full(inner.shape, np.inf)
-    threshold[inner] = columns.thresholds(feature[inner], split[inner, 0])
-    is_set = inner & columns.is_categorical[np.where(inner, feature, 0)]
-    by_node = (
-        np.where(inner, feature, -1),
-        threshold,
-        inner & (split[..., 1] > 0),
-        is_set,
-        np.where(inner[..., None], words, np.uint64(0)),
-        np.where(inner, left, -1),
-        np.where(inner, 0.0, value),
-        np.where(inner, gain, 0.0),
-    )
-    numbers = enumerate(n_nodes.tolist())
-    return [Tree(*(array[t, :n] for array in by_node)) for t, n in numbers]  # type: ignore[arg-type]  # in their order
 
 
 def boost_small(
@@ -266,17 +226,17 @@ def boost_small(
     rounded = np.maximum(np.rint(weight * scale.scale), 1.0).astype(np.uint32)
     raw = np.empty((loss.n_outputs, len(target)))
     raw[:] = loss.baseline(target[train], train_weight)[:, None]
-    d, n_rounds, depth = columns.n_features, params.n_rounds, params.max_depth
+    d = columns.n_features
     gains = np.zeros(d)
     if d == 0:
         return raw, gains
-    scales = (scale.scale, scale.mean, scale.total, scale.largest)
-    trees = room_for_trees(n_rounds * loss.n_outputs, depth)
+    n_rounds, depth = params.n_rounds, params.max_depth
+    trees = room_for_trees(n_rounds * loss.n_outputs, 2 ** (depth + 1))
     boost_rounds(
         columns.codes,
         (tree_columns(columns, np.arange(d)), np.arange(d)),
         target,
-        (weight, rounded, *map(float, scales)),
+        (weight, rounded, *scale),
         (train, fold.test.astype(np.uint32), train[:0]),
         *boosting_numbers(loss, params, scale),
         (raw, np.zeros(d, np.bool_), np.zeros(d), np.array([np.inf, 0.0, np.inf])),
