@@ -48,7 +48,7 @@ def test_best_dcg_and_ndcg():
         best, value = np.empty(1), np.empty(1)
         kernels.best_dcg(queries, k, sums(5), best)
         assert best[0] == pytest.approx(naive.best_dcg(label, k))
-        kernels.ndcg_of_queries(queries, raw, best, sums(5), k, 0, 1, value)
+        kernels.ndcg_of_queries(queries, raw, best, sums(5), k, value)
         assert value[0] == pytest.approx(naive.ndcg(label, score, k))
 
 

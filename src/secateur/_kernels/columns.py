@@ -21,14 +21,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+# Additions may be reordered, once at compile time; infinities and NaN keep their meaning.
 SUMS = {"reassoc", "contract", "nsz"}
-"""Additions may be reordered, once at compile time; infinities and NaN keep their meaning."""
-
-FLAT = 1e-12
-"""A spread that is no larger than such a share of the largest value is rounding."""
-
-SMALL, LARGE = 2.0**-400, 2.0**400
-"""Numbers between these can be squared and summed."""
+FLAT = 1e-12  # a spread that is no larger than such a share of the largest value is rounding
+SMALL, LARGE = 2.0**-400, 2.0**400  # numbers between these can be squared and summed
 
 
 class DenseColumns(NamedTuple):

@@ -21,11 +21,8 @@ from numba import njit
 
 from secateur._kernels.columns import SUMS
 
-HAIR = 1e-12
-"""A weight leaves zero only for more than rounding."""
-
-INEXACT = 0.1
-"""How much of the violations a Newton step on columns may leave to the next."""
+HAIR = 1e-12  # a weight leaves zero only for more than rounding
+INEXACT = 0.1  # how much of the violations a Newton step on columns may leave to the next
 
 
 @njit(cache=True, nogil=True)

@@ -29,21 +29,11 @@ from secateur._kernels.histogram import add_features
 from secateur._kernels.records import MISSING, N_CODES
 from secateur._kernels.splitting import best_score, gain_of, search_buffers
 
-SPAN = 4096
-"""The values of a column in a sum go from 0 to about this."""
-
-MIDDLE = SPAN // 2
-"""What a missing value adds."""
-
-MAX_MEMBERS = 500_000
-"""The largest number of columns in a sum of 32 bits."""
-
-N_FINE = 4096
-"""Steps of equal width in which the weight of a sum is counted."""
-
-TEST_BINS = 64
-"""Bins of a sum, of about equal weight."""
-
+SPAN = 4096  # the values of a column in a sum go from 0 to about this
+MIDDLE = SPAN // 2  # what a missing value adds
+MAX_MEMBERS = 500_000  # the largest number of columns in a sum of 32 bits
+N_FINE = 4096  # steps of equal width in which the weight of a sum is counted
+TEST_BINS = 64  # bins of a sum, of about equal weight
 RANGES, COUNTS, CODES, CODES_AT_ONCE = 0, 1, 2, 3
 
 

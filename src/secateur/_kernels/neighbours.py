@@ -19,11 +19,9 @@ A candidate costs one pass over the pairs and no copy of the distances:
 import numpy as np
 from numba import njit
 
+# Neighbours compared together: their smallest distance shows whether any of them matters.
 CHUNK = 256
-"""Neighbours compared together: their smallest distance shows whether any of them matters."""
-
-INFINITY_BITS = 0x7FF0000000000000
-"""The bits of infinity, read as an integer."""
+INFINITY_BITS = 0x7FF0000000000000  # the bits of infinity, read as an integer
 
 
 @njit(cache=True, nogil=True)

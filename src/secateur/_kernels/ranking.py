@@ -183,10 +183,10 @@ def best_dcg(queries, k, D_sum, best_out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def ndcg_of_queries(queries, raw, best, D_sum, k, first, last, value_out):
+def ndcg_of_queries(queries, raw, best, D_sum, k, value_out):
     """NDCG at k, the mean over all orders of tied documents; 1 where no document is relevant."""
     start, order, gain = queries
-    for q in range(first, last):
+    for q in range(best.shape[0]):
         rows = order[start[q] : start[q + 1]]
         by_score = np.argsort(-raw[rows], kind="mergesort")
         total, n, a = 0.0, rows.shape[0], 0

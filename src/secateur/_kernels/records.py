@@ -7,14 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-N_CODES = 256
-"""Distinct values of one uint8 code."""
-
-MISSING = 255
-"""The code of a missing value; values themselves have the codes 0 .. 254."""
-
-MAX_BINS = 255
-"""The largest number of bins of a column."""
+N_CODES = 256  # distinct values of one uint8 code
+MISSING = 255  # the code of a missing value; values themselves have the codes 0 .. 254
+MAX_BINS = 255  # the largest number of bins of a column
 
 
 class DenseCodes(NamedTuple):

@@ -31,8 +31,8 @@ from secateur._kernels.columns import SUMS
 
 FOUR = 4
 
+# What `card` has of a feature, side by side: a feature is looked up at random in memory once.
 NUMBER, INCLUSION, MEAN = 0, 1, 2
-"""What `card` has of a feature, side by side: a feature is looked up at random in memory once."""
 
 
 @njit(nogil=True, cache=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,7 @@ class Queries:
         k = NO_LIMIT if k is None else k
         found, best = np.empty(len(self)), self.best(k) if best is None else best
         given = (self.arrays, np.ascontiguousarray(raw, np.float64), best, self.discount_sums, k)
-        kernels.ndcg_of_queries(*given, 0, len(self), found)
+        kernels.ndcg_of_queries(*given, found)
         return found
 
 
@@ -92,6 +93,8 @@ class RankingLoss(Loss):
 
     by_query = True
     has_sample = False  # whether gains are sampled
+    # (queries, raw, sample): a kernel that takes the first and last query, and the outputs.
+    _part: Callable[[Queries, FloatArray, FloatArray], Callable[..., Any]]
 
     def __init__(self, eval_at: int | None = 10) -> None:
         self.eval_at = eval_at
@@ -117,7 +120,8 @@ class RankingLoss(Loss):
 
         ``sample`` has a random number in [0, 1) for each row.
         """
-        raise NotImplementedError
+        part = self._part(queries, raw, sample)
+        queries.share(threads, lambda first, last: part(first, last, outs))
 
     def _best_constant(self, target: FloatArray, weight: FloatArray) -> float:  # noqa: ARG002
         return 0.0  # the order of documents does not depend on it
@@ -139,20 +143,10 @@ class LambdaRank(RankingLoss):
         super().__init__(eval_at)
         self.truncation, self.sigma = int(truncation), float(sigma)
 
-    def query_gradients(
-        self,
-        queries: Queries,
-        raw: FloatArray,
-        sample: FloatArray,  # noqa: ARG002
-        threads: Threads,
-        outs: tuple[FloatArray, FloatArray],
-    ) -> None:
-        """Sums over pairs."""
+    def _part(self, queries: Queries, raw: FloatArray, _: FloatArray) -> Callable[..., Any]:
         given = (queries.arrays, raw, queries.best(self.truncation), queries.discount_sums)
         more = (self.truncation, self.sigma, self._kind)
-        queries.share(
-            threads, lambda first, last: kernels.pair_gradients(*given, *more, first, last, outs)
-        )
+        return partial(kernels.pair_gradients, *given, *more)
 
 
 class Pairwise(LambdaRank):
@@ -168,19 +162,8 @@ class XENDCG(RankingLoss):
     name = "xendcg"
     has_sample = True
 
-    def query_gradients(
-        self,
-        queries: Queries,
-        raw: FloatArray,
-        sample: FloatArray,
-        threads: Threads,
-        outs: tuple[FloatArray, FloatArray],
-    ) -> None:
-        """The share of the sampled gains less the softmax."""
-        given = (queries.arrays, raw, sample)
-        queries.share(
-            threads, lambda first, last: kernels.listwise_gradients(*given, first, last, outs)
-        )
+    def _part(self, queries: Queries, raw: FloatArray, sample: FloatArray) -> Callable[..., Any]:
+        return partial(kernels.listwise_gradients, queries.arrays, raw, sample)
 
 
 def get_ranking_loss(
