@@ -20,7 +20,7 @@ from secateur.engines.grafting import linear
 from secateur.exceptions import InputError, InputTypeError, InterruptedWarning, ParameterError
 from secateur.execution import distributed_columns
 from secateur.execution.distributed_columns import FileBlock
-from secateur.storage import numbers
+from secateur.storage import stored_table as numbers
 
 N, P = 620, 14
 
@@ -215,7 +215,7 @@ def test_many_free_weights_are_swept_column_by_column(monkeypatch):
 
 def piece(X, folder):
     folder.mkdir()
-    rows = numbers._write(folder, [numbers.Part(X, (np.zeros(len(X)),))], lambda *_: 0)
+    rows = numbers._write_numbers(folder, [numbers.Part(X, (np.zeros(len(X)),))], lambda *_: 0)
     assert rows.n_rows == len(X)
     return numbers.StoredNumbers(folder)
 
@@ -265,7 +265,7 @@ def test_a_cache_keeps_the_numbers(tmp_path, monkeypatch):
     def fail(*_, **__):
         raise AssertionError
 
-    monkeypatch.setattr(numbers, "_write", fail)
+    monkeypatch.setattr(numbers, "_write_numbers", fail)
     folder = next(cache.glob("table-*"))
     for table in (secateur.open_table(file, "target", cache=cache), secateur.open_table(folder)):
         same_bits(GraftingRegressor(l1=0.1).fit(table), first)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from secateur.exceptions import InputError
 from secateur.storage.reading import columns, formats
 from secateur.storage.reading.columns import summarize
-from secateur.storage.reading.dialect import ReadOptions
+from secateur.storage.reading.dialect import NOTHING_SAID, ReadOptions
 from secateur.storage.reading.plan import make_plan
 from secateur.storage.reading.read_file import open_blocks, read_file
 
@@ -49,7 +49,7 @@ def frame():
     )
 
 
-def assert_same(file, n_rows=7, options=None):
+def assert_same(file, n_rows=7, options=NOTHING_SAID):
     """The whole file, and its blocks joined, hold the same and become the same."""
     raw, blocks = read_file(file, options), open_blocks(file, options)
     assert (blocks.names, blocks.notes, blocks.kind) == (raw.names, raw.notes, raw.kind)

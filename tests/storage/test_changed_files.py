@@ -11,13 +11,12 @@ from sklearn.datasets import dump_svmlight_file
 
 import secateur
 from secateur.exceptions import InputError, StorageError
-from secateur.storage.numbers import numbers_of
 from secateur.storage.reading.dataset import Roles
 from secateur.storage.reading.dialect import ReadOptions
 from secateur.storage.reading.formats import SourceFiles
 from secateur.storage.reading.read_file import read_file, reduced_file
 from secateur.storage.reading.stored_dataset import store_dataset
-from secateur.storage.stored_table import sample_stored
+from secateur.storage.stored_table import numbers_of, sample_stored
 
 N_ROWS = 200
 

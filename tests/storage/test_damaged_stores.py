@@ -25,8 +25,7 @@ from secateur.execution.disk import disk_row_store
 from secateur.storage import folder as stored_folder
 from secateur.storage import open_table as opening
 from secateur.storage import writing
-from secateur.storage.numbers import StoredNumbers, numbers_of
-from secateur.storage.stored_table import StoredTable
+from secateur.storage.stored_table import StoredNumbers, StoredTable, numbers_of
 
 N_ROWS = 300
 N_PLACES = 12  # of every file

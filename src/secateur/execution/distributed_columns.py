@@ -28,7 +28,7 @@ from secateur.data.standardize import (
     sparse_columns,
 )
 from secateur.execution.blocks import Executor, HeapAllocator, LocalExecutor
-from secateur.storage.numbers import Piece, StoredNumbers
+from secateur.storage.stored_table import Piece, StoredNumbers
 from secateur.typing import FloatArray, IntArray
 
 CHUNK_CELLS = 1 << 20  # cells of columns in use that are read at a time, from a file ...

@@ -27,8 +27,7 @@ from secateur.execution.blocks import (
 )
 from secateur.execution.distributed_columns import read_numbers
 from secateur.storage.folder import StoredBlock
-from secateur.storage.numbers import StoredNumbers
-from secateur.storage.stored_table import StoredTable
+from secateur.storage.stored_table import StoredNumbers, StoredTable
 from secateur.typing import Finish
 
 CODES = 0  # the number of the fit that is none: calls on the codes themselves

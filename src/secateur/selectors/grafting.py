@@ -49,9 +49,8 @@ from secateur.selectors.parameters import (
 )
 from secateur.selectors.prediction import PredictsClasses, PredictsValues, StepPredictor
 from secateur.selectors.progress import Progress
-from secateur.storage.numbers import StoredNumbers, numbers_of, store_stream
 from secateur.storage.sources import lazy_blocks
-from secateur.storage.stored_table import StoredTable
+from secateur.storage.stored_table import StoredNumbers, StoredTable, numbers_of, store_stream
 from secateur.typing import FloatArray
 
 PATIENCE = 5  # steps without progress that end "auto"; twice that for networks

@@ -29,9 +29,8 @@ from secateur.exceptions import InputError, ParameterError, SecateurError, some_
 from secateur.execution.dask import DaskExecutor
 from secateur.model_selection.folds import default_folds, group_numbers, read_seed
 from secateur.path import SelectionPath
-from secateur.storage.numbers import StoredNumbers
 from secateur.storage.open_table import open_table
-from secateur.storage.stored_table import StoredTable
+from secateur.storage.stored_table import StoredNumbers, StoredTable
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 Extended = TypeVar("Extended", bound="FitInput")

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from secateur.data.frames import as_array, as_frame, check_length, is_lazy
 from secateur.exceptions import ClusterError, InputError, InputTypeError, some_of
-from secateur.storage.reading.formats import SourceFiles, kind_of_file
+from secateur.storage.reading.formats import NO_FILES, SourceFiles, kind_of_file
 from secateur.storage.reading.read_file import format_of_path, frames_of, open_frames
 from secateur.storage.reading.typed_files import LABEL, SvmlightFile
 
@@ -38,7 +38,7 @@ class Source:
     """Rows that can be read again and again: ``read(n)`` gives them in order, about n at a time.
 
     ``width`` is the number of columns; ``names`` are for those that have none. ``files`` are those
-    that are read, if any, which must not change.
+    that are read, which must not change.
     """
 
     read: Callable[[int], Iterator[Part]]
@@ -46,25 +46,20 @@ class Source:
     width: int
     target_names: tuple[str, ...] = ("y",)
     names: tuple[str, ...] | None = None
-    files: SourceFiles | None = None
-
-    def check(self) -> None:
-        """Refuse files that changed since they were opened."""
-        if self.files is not None:
-            self.files.check()
+    files: SourceFiles = NO_FILES
 
     def parts(self, n_rows: int) -> Iterator[Part]:
         """All rows in order, about so many at a time, as they were when the source was opened."""
-        self.check()
+        self.files.check()
         try:
             yield from self.read(n_rows)
         except Exception as error:
-            self.check()  # a file that changed is the cause, whatever the reader says
+            self.files.check()  # a file that changed is the cause, whatever the reader says
             if isinstance(error, OSError):
                 what = f"The data must be there to be read. Got {error}. Check the file."
                 raise InputError(what) from error
             raise
-        self.check()
+        self.files.check()
 
 
 class Roles(NamedTuple):
@@ -86,9 +81,9 @@ def open_source(data: Any, target: Any, roles: Roles) -> Source:
         return _file_source(Path(data), target, roles)
     if hasattr(data, "to_batches") and hasattr(data, "files"):  # a dataset of pyarrow
         paths = [Path(file) for file in data.files if Path(file).exists()]
-        files = SourceFiles.of(*paths) if paths else None
-        names = list(data.schema.names)
-        return _frame_source(partial(frames_of, data), names, files, target, roles)
+        files = SourceFiles.of(*paths) if paths else NO_FILES
+        columns = list(data.schema.names)
+        return _frame_source(partial(frames_of, data), columns, target, roles, files)
     if is_lazy(data):
         return _dask_source(data, target, roles)
     return _memory_source(data, target, roles)
@@ -112,17 +107,18 @@ def _file_source(path: Path, target: Any, roles: Roles) -> Source:
         return Source(parts, files.fingerprint, len(names), names=names, files=files)
     labels = [target] if isinstance(target, str) else target if _are_names(target) else ()
     columns, read = open_frames(path, [*labels, *([roles.task] if roles.task else ())])
-    return _frame_source(read, columns, files, target, roles)
+    return _frame_source(read, columns, target, roles, files)
 
 
 def _frame_source(
     read: Callable[[int], Iterator[Any]],
     columns: list[str],
-    origin: SourceFiles | str | None,
     target: Any,
     roles: Roles,
+    files: SourceFiles = NO_FILES,
+    fingerprint: str = "",
 ) -> Source:
-    """Rows of data frames, from files, a fingerprint, or None where a change is not seen."""
+    """Rows of data frames; without files and fingerprint a change of them is not seen."""
     targets = _target_names(target, columns, roles)
     others = list(dict.fromkeys([*targets, *roles.named]))
 
@@ -137,8 +133,7 @@ def _frame_source(
                 None if roles.task is None else frame[roles.task],
             )
 
-    files = origin if isinstance(origin, SourceFiles) else None
-    fingerprint = uuid4().hex if origin is None else files.fingerprint if files else str(origin)
+    fingerprint = fingerprint or files.fingerprint or uuid4().hex
     return Source(parts, fingerprint, len(columns), targets, files=files)
 
 
@@ -151,10 +146,8 @@ def _dask_source(data: Any, target: Any, roles: Roles) -> Source:
         data, target = data.assign(**{TARGET: target}), TARGET
     if has_columns and (target is None or _are_names(target)):
         columns, partitions = [str(name) for name in data.columns], _partitions(data)
-        fingerprint = tokenize(data)
-        return _frame_source(
-            lambda _: (computed(each) for each in partitions), columns, fingerprint, target, roles
-        )
+        read = lambda _: map(computed, partitions)  # noqa: E731
+        return _frame_source(read, columns, target, roles, fingerprint=tokenize(data))
     _refuse_names(None, roles, "a table with its target beside it")
     if target is None or isinstance(target, str):
         raise InputError(
@@ -189,7 +182,7 @@ def _memory_source(data: Any, target: Any, roles: Roles) -> Source:
         def read(n_rows: int) -> Iterator[Any]:
             return (frame[i : i + n_rows].to_native() for i in range(0, len(frame), n_rows))
 
-        return _frame_source(read, list(frame.columns), None, target, roles)
+        return _frame_source(read, list(frame.columns), target, roles)
     if not hasattr(data, "shape"):
         raise InputTypeError(
             "The data must be the name of a file, a dataset, a data frame or an array. Got "

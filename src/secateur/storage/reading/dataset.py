@@ -65,9 +65,8 @@ class RowValues:
 
     def take(self, rows: Any) -> Self:
         """The values of some of the rows."""
-        names = ("rows", "y", "weight", "time", "group", "tasks", "query")
-        known = {name: getattr(self, name) for name in names}
-        return replace(self, **{key: each[rows] for key, each in known.items() if each is not None})
+        arrays = {key: each for key, each in vars(self).items() if isinstance(each, np.ndarray)}
+        return replace(self, **{key: each[rows] for key, each in arrays.items()})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

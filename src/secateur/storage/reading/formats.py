@@ -66,30 +66,6 @@ class FileKind:
     notes: tuple[str, ...] = field(default=(), repr=False)  # where name and content disagree
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RawTable:
-    """The columns of a file: numbers as one matrix, all others as text, by position."""
-
-    matrix: Any
-    names: tuple[str, ...]
-    kind: FileKind
-    texts: Mapping[int, Any] = field(default_factory=dict)
-    extra: Mapping[str, Any] = field(default_factory=dict)  # arrays besides the table
-    notes: tuple[str, ...] = ()
-    decimal: str = "."  # the decimal sign of the file
-    files: SourceFiles | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return int(self.matrix.shape[0])
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether the matrix is sparse."""
-        return hasattr(self.matrix, "indptr")
-
-
 def files_of(path: Path) -> list[Path]:
     """The file, or the files of a folder, sorted."""
     if path.is_file():
@@ -100,15 +76,15 @@ def files_of(path: Path) -> list[Path]:
 class SourceFiles(NamedTuple):
     """Files or folders that are read more than once, and names, sizes and times when opened."""
 
-    paths: tuple[Path, ...]
-    fingerprint: str
+    paths: tuple[Path, ...] = ()
+    fingerprint: str = ""
 
     @classmethod
     def of(cls, *paths: Path) -> SourceFiles:
         """Files as they are now; to be asked before they are read."""
         places = tuple(path.resolve() for path in paths)
         facts = [(file, file.stat()) for path in places for file in files_of(path)]
-        if not facts:
+        if paths and not facts:
             raise InputError(
                 f"A folder must hold files. Got none in {str(paths[0])!r}. Check the path."
             )
@@ -128,6 +104,33 @@ class SourceFiles(NamedTuple):
                 "it again; open_table(table.folder) has the rows as they were, for boosted "
                 "selectors."
             )
+
+
+NO_FILES = SourceFiles()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawTable:
+    """The columns of a file: numbers as one matrix, all others as text, by position."""
+
+    matrix: Any
+    names: tuple[str, ...]
+    kind: FileKind
+    texts: Mapping[int, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)  # arrays besides the table
+    notes: tuple[str, ...] = ()
+    decimal: str = "."  # the decimal sign of the file
+    files: SourceFiles = NO_FILES
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return int(self.matrix.shape[0])
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the matrix is sparse."""
+        return hasattr(self.matrix, "indptr")
 
 
 def unique_names(

@@ -16,6 +16,7 @@ from secateur.storage.reading.columns import summarize
 from secateur.storage.reading.csv import CsvFile
 from secateur.storage.reading.dialect import DELIMITERS, NOTHING_SAID, ReadOptions
 from secateur.storage.reading.formats import (
+    NO_FILES,
     RawTable,
     SourceFiles,
     compress,
@@ -48,27 +49,26 @@ TableFile = ArrowFile | SvmlightFile | CsvFile
 Frames = tuple[list[str], Callable[[int], Iterator[Any]]]
 
 
-def read_file(file: str | Path, options: ReadOptions | None = None) -> RawTable:
+def read_file(file: str | Path, options: ReadOptions = NOTHING_SAID) -> RawTable:
     """Read CSV, TSV, Parquet, Feather, LIBSVM or NPZ, compressed or not."""
     path = Path(file)
     kind = kind_of_file(path)
-    files = SourceFiles.of(path) if path.is_file() else None
+    files = SourceFiles.of(path) if path.is_file() else NO_FILES
     if kind.format == "npz":
-        raw = read_npz(path, kind, (options or NOTHING_SAID).names)
+        raw = read_npz(path, kind, options.names)
     else:
         [raw] = open_blocks(path, options, in_memory=True).read()
-    if files is not None:
-        files.check()
+    files.check()
     return replace(raw, notes=(*kind.notes, *raw.notes), files=files)
 
 
 def open_blocks(
-    file: Path, options: ReadOptions | None = None, *, in_memory: bool = False
+    file: Path, options: ReadOptions = NOTHING_SAID, *, in_memory: bool = False
 ) -> TableFile:
     """Open a file to read its rows in blocks; NPZ files cannot be."""
     kind = kind_of_file(file)
     if kind.format in {"parquet", "feather"}:
-        return ArrowFile.open(file, kind, (options or NOTHING_SAID).names)
+        return ArrowFile.open(file, kind, options.names)
     if kind.format == "libsvm":
         return SvmlightFile.open(file, kind, in_memory=in_memory)
     if kind.format == "npz":
@@ -76,7 +76,7 @@ def open_blocks(
             f"{file.name} must be CSV, TSV, Parquet, Feather or LIBSVM to be read in blocks. Got "
             "NPZ. Write it as Parquet, or load it into memory (without --dask and --workers)."
         )
-    return CsvFile.open(file, kind, options or NOTHING_SAID, in_memory=in_memory)
+    return CsvFile.open(file, kind, options, in_memory=in_memory)
 
 
 def needed_memory(file: Path) -> int:
@@ -108,8 +108,7 @@ def reduced_file(
         content = reduced_npz(file, raw, kept)
     else:
         content = open_blocks(file, options, in_memory=True).reduced(kept)
-    if raw.files is not None:
-        raw.files.check()
+    raw.files.check()
     name = f"{kind.stem}.selected{kind.suffix or f'.{kind.format}'}"
     return name, compress(content, kind.compression)
 
