@@ -100,7 +100,7 @@ def _compared(
     console: Console,
     trials: Path,
 ) -> Comparison:
-    from secateur.cli.verification import folds_of
+    from secateur.cli.methods import folds_of
     from secateur.model_selection.compare import compare as compare_methods
 
     reported: set[tuple[str, str]] = set()

@@ -127,23 +127,14 @@ def selection_shown(document: Mapping[str, Any]) -> list[Any]:
     if document["unstable_sentence"]:
         shown.append(document["unstable_sentence"])
     if "comparison" in document:
-        shown += [document["comparison"]["sentence"], _methods_table(document["comparison"])]
+        heads = {head: head != "method" for head in METHOD_HEADS}
+        shown += [
+            document["comparison"]["sentence"],
+            _table(heads, document["comparison"]["table"]),
+        ]
     if "folder" in document:
         shown.append(written(document))
     return shown
-
-
-def _methods_table(comparison: Mapping[str, Any]) -> Any:
-    """The methods that were compared."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False)
-    for head in METHOD_HEADS:
-        table.add_column(head, justify="left" if head == "method" else "right", overflow="fold")
-    for row in comparison["table"]:
-        table.add_row(*map(Text, row))
-    return table
 
 
 def written(document: Mapping[str, Any]) -> str:
@@ -153,24 +144,28 @@ def written(document: Mapping[str, Any]) -> str:
 
 def _features_table(rows: Sequence[Mapping[str, Any]], unit: str) -> Any:
     """The selected features; a column only where there is something in it."""
-    from rich.table import Table
-    from rich.text import Text
-
     heads = {"feature": "name", "gain": "gain", f"cost {unit}".strip(): "cost"}
     heads |= {"group": "groups", "tasks": "tasks", "in folds": "frequency", "": "unstable"}
     heads |= {"substitute (folds)": "substitute"}
-    table = Table(box=None, pad_edge=False)
-    columns = []
-    for head, key in heads.items():
-        cells = [_cell(key, row.get(key)) for row in rows]
-        if any(cells):
-            is_number = key in {"gain", "cost", "frequency"}
-            table.add_column(head, justify="right" if is_number else "left", overflow="fold")
-            columns.append(cells[:MAX_SHOWN])
-    for shown in zip(*columns, strict=True):
-        table.add_row(*map(Text, shown))  # as Text, so that markup in names is not interpreted
+    columns = {head: [_cell(key, row.get(key)) for row in rows] for head, key in heads.items()}
+    columns = {head: cells for head, cells in columns.items() if any(cells)}
+    are_numbers = {head: heads[head] in {"gain", "cost", "frequency"} for head in columns}
+    shown = [*zip(*columns.values(), strict=True)][:MAX_SHOWN]
     if len(rows) > MAX_SHOWN:
-        table.add_row(Text(f"... and {len(rows) - MAX_SHOWN} more"))
+        shown.append((f"... and {len(rows) - MAX_SHOWN} more",))
+    return _table(are_numbers, shown)
+
+
+def _table(heads: Mapping[str, bool], rows: Sequence[Sequence[str]]) -> Any:
+    """A table for rich; heads of columns with whether they hold numbers."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for head, is_number in heads.items():
+        table.add_column(head, justify="right" if is_number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))  # as Text, so that markup in names is not interpreted
     return table
 
 

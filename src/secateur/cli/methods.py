@@ -14,11 +14,10 @@ from secateur.data.costs import FeatureCosts
 from secateur.data.target import TargetType
 from secateur.exceptions import ParameterError, similar_to
 from secateur.model_selection.encoding import costs_of_encoded
-from secateur.model_selection.methods import plain_name, selector_classes
+from secateur.model_selection.methods import TARGET_TYPES, plain_name, selector_classes
 from secateur.model_selection.rows import knows_tasks
 from secateur.storage.reading.dataset import Dataset
 
-TARGET_TYPES: tuple[TargetType, ...] = ("classification", "regression", "ranking")
 TIME_FOLDS = 5
 
 # from this many columns on, short tables get coarser bins: nearly all time goes into them
@@ -45,10 +44,7 @@ def build_selector(
     if not dataset.is_stored and (bins := coarse_bins(*dataset.features.X.shape)) is not None:
         given["max_bins"] = bins
         given["candidates"] = _with_bins(dataset, bins)
-    limits: dict[str, Any] = {
-        "max_features": options.max_features,
-        "cost_budget": options.budget,
-    }
+    limits: dict[str, Any] = {"max_features": options.max_features, "cost_budget": options.budget}
     limits |= {"time_limit": options.time_limit, "for_model": options.for_model}
     if "for_model" in known:
         limits["scoring"] = validation.scoring
@@ -86,11 +82,9 @@ def _with_bins(dataset: Dataset, bins: int) -> dict[str, Any]:
     """The candidates of AutoSelector, with the bins of A-GBM."""
     from secateur.selectors.auto import default_candidates
 
-    candidates: dict[str, Any] = {
-        name: name for name in default_candidates(*dataset.features.X.shape)
-    }
+    names = default_candidates(*dataset.features.X.shape)
     agbm: Any = selector_class("agbm", dataset.target_type)
-    return candidates | {"agbm": agbm(max_bins=bins)}
+    return {name: name for name in names} | {"agbm": agbm(max_bins=bins)}
 
 
 def selector_class(method: str, target_type: TargetType) -> type:
@@ -157,6 +151,13 @@ def read_cut(text: str | None) -> Any:
         f"'--cut' must be one-se, best, elbow or a number of features. Got {text!r}. Use one-se "
         "for the fewest features within one standard error of the best score."
     )
+
+
+def folds_of(dataset: Dataset, cv: int | None) -> Any:
+    """The folds: a number, or those that test on later rows where there is a time column."""
+    if dataset.time is None:
+        return cv
+    return list(TimeSeriesSplit(cv or TIME_FOLDS).split(dataset.y))
 
 
 def coarse_bins(n_rows: int, n_columns: int) -> int | None:

@@ -81,20 +81,18 @@ def select(
         rows = None if own.test is None else read_test(own.test, dataset, request.reading, tasks)
         # slow to import: by now everything that is wrong with the files has been reported
         from secateur.cli.methods import build_selector, notes_on_bins
-        from secateur.cli.selection import score_test_rows, select_features, write_results
+        from secateur.cli.selection import SelectionRun
 
         selector = build_selector(method, dataset, feature_costs, validation)
         on_bins = notes_on_bins(selector, method)
         console.message(*on_bins)
-        entry, answer, facts = select_features(
-            selector, dataset, feature_costs, validation, console, verify=own.verify
-        )
+        run = SelectionRun(selector, dataset, feature_costs, validation, console, own.verify)
+        entry, answer, facts = run.select()
         if rows is not None and not facts["is_interrupted"]:
-            facts |= score_test_rows(rows, answer, facts, dataset, validation.seed, console)
+            facts |= run.score_test_rows(rows, answer, facts)
         facts |= {"file": data.name, "method": method.method, "seed": validation.seed}
         facts["notes"] = [*dataset.notes, *notes, *on_bins]
-        reduced = request if own.write_data else None
-        write_results(entry, facts, dataset, folder, console, reduced)
+        run.write(entry, facts, folder, request if own.write_data else None)
 
 
 def _loaded(
@@ -140,7 +138,7 @@ def demo(
     """
     from secateur.cli.methods import build_selector
     from secateur.cli.output import reserved_folder
-    from secateur.cli.selection import select_features, write_results
+    from secateur.cli.selection import SelectionRun
     from secateur.data.costs import FeatureCosts
     from secateur.datasets import load_demo
     from secateur.storage.reading.dataset import Roles, make_dataset
@@ -159,15 +157,13 @@ def demo(
         "are decoys, the same columns shuffled. A measurement takes 1 to 8 minutes. Which are "
         "needed?"
     )
-    method, validation = (
-        options.MethodOptions(method="agbm", settings=QUICK),
-        options.ValidationOptions(cv=3),
-    )
+    method, validation = options.MethodOptions("agbm", settings=QUICK), options.ValidationOptions(3)
     selector = build_selector(method, dataset, costs, validation)
     with reserved_folder(out, "", force=console.force) as folder:
-        entry, _, facts = select_features(selector, dataset, costs, validation, console)
+        run = SelectionRun(selector, dataset, costs, validation, console)
+        entry, _, facts = run.select()
         facts |= {"file": "the breast cancer data of scikit-learn", "method": "agbm", "seed": 0}
-        write_results(entry, facts, dataset, folder, console)
+        run.write(entry, facts, folder)
 
 
 def warm_up(

@@ -190,37 +190,42 @@ def boruta(columns: Columns) -> tuple[IntArray, int]:
     return np.lexsort([-history, chooser.ranking_]), int(chooser.support_.sum())
 
 
+def _lightgbm(columns: Columns, **more: Any) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """The package, the parameters of its models, and the options of its data sets."""
+    package = import_optional("lightgbm", "This method", "lightgbm")
+    parameters = more | {
+        "verbosity": -1,
+        "num_leaves": 15,
+        "min_data_in_leaf": min(20, max(1, columns.values.shape[0] // 50)),
+        "seed": columns.seed,
+        "deterministic": True,
+    }
+    categories = np.flatnonzero(columns.is_category).tolist()
+    return package, parameters, {"categorical_feature": categories, "params": parameters}
+
+
 def coupled_cegb(columns: Columns) -> tuple[IntArray, int]:
     """LightGBM with a penalty for the first use of a feature; the best on a fifth is its choice."""
-    lightgbm = import_optional("lightgbm", "This method", "lightgbm")
     X, y = columns.values, columns.y
     codes = np.unique(y, return_inverse=True)[1] if columns.is_classes else y
     n_classes = int(codes.max()) + 1 if columns.is_classes else 0
-    parameters = {
-        "objective": {0: "regression", 2: "binary"}.get(n_classes, "multiclass"),
-        "num_class": n_classes if n_classes > 2 else 1,
-        "verbosity": -1,
-        "learning_rate": 0.1,
-        "num_leaves": 15,
-        "min_data_in_leaf": min(20, max(1, X.shape[0] // 50)),
-        "min_data_in_bin": 1,
-        "seed": columns.seed,
-        "deterministic": True,
-        "cegb_penalty_feature_coupled": [1.0] * X.shape[1],
-        "cegb_tradeoff": 0.0,
-    }
+    lightgbm, free, options = _lightgbm(
+        columns,
+        objective={0: "regression", 2: "binary"}.get(n_classes, "multiclass"),
+        num_class=n_classes if n_classes > 2 else 1,
+        min_data_in_bin=1,
+    )
+    parameters = free | {"cegb_penalty_feature_coupled": [1.0] * X.shape[1], "cegb_tradeoff": 0.0}
+    options |= {"params": parameters, "free_raw_data": False}
     is_test = np.random.default_rng(columns.seed).permutation(len(y)) < len(y) // 5
-    categories = np.flatnonzero(columns.is_category).tolist()
-    options = {"categorical_feature": categories, "params": parameters, "free_raw_data": False}
     train = lightgbm.Dataset(X[~is_test], codes[~is_test], **options)
     test = train.create_valid(X[is_test], codes[is_test])
     # the gain of the best first split without penalty
-    free = {name: value for name, value in parameters.items() if not name.startswith("cegb")}
     trees = lightgbm.train(free, train, 1).dump_model()["tree_info"]
     scale = max((tree["tree_structure"].get("split_gain", 0.0) for tree in trees), default=0.0)
     gains, losses = [], []
     for share in CEGB_GRID:
-        penalized = {**parameters, "cegb_tradeoff": max(scale * share, 1e-12)}
+        penalized = parameters | {"cegb_tradeoff": max(scale * share, 1e-12)}
         model = lightgbm.train(penalized, train, 100, valid_sets=[test])
         gains.append(np.asarray(model.feature_importance("gain"), np.float64))
         losses.append(next(iter(model.best_score["valid_0"].values())))
@@ -231,21 +236,16 @@ def coupled_cegb(columns: Columns) -> tuple[IntArray, int]:
 
 def gbdt_topk(columns: Columns) -> tuple[IntArray, None]:
     """The features of the largest gain in LambdaRank of LightGBM on all of them."""
-    lightgbm = import_optional("lightgbm", "This method", "lightgbm")
     order = np.argsort(columns.qid, kind="stable")
-    X, y = columns.values[order], columns.y[order]
     sizes = np.unique(np.asarray(columns.qid)[order], return_counts=True)[1]
-    parameters = {
-        "objective": "lambdarank",
-        "verbosity": -1,
-        "num_leaves": 15,
-        "min_data_in_leaf": min(20, max(1, X.shape[0] // 50)),
-        "seed": columns.seed,
-        "deterministic": True,
-    }
-    categories = np.flatnonzero(columns.is_category).tolist()
-    train = lightgbm.Dataset(X, y, group=sizes, categorical_feature=categories, params=parameters)
+    lightgbm, parameters, options = _lightgbm(columns, objective="lambdarank")
+    train = lightgbm.Dataset(columns.values[order], columns.y[order], group=sizes, **options)
     return _descending(lightgbm.train(parameters, train, 100).feature_importance("gain")), None
+
+
+def at_random(columns: Columns) -> tuple[IntArray, None]:
+    """Any order: what a method must beat."""
+    return np.random.default_rng(columns.seed).permutation(len(columns.is_category)), None
 
 
 def entry_order(sizes: list[FloatArray], own: FloatArray) -> tuple[IntArray, int]:
@@ -267,9 +267,5 @@ RANKERS: dict[str, Callable[[Columns], tuple[Any, int | None]]] = {
     "boruta": boruta,
     "cegb": coupled_cegb,
     "gbdt_topk": gbdt_topk,
-    # what any method must beat
-    "random": lambda columns: (
-        np.random.default_rng(columns.seed).permutation(len(columns.is_category)),
-        None,
-    ),
+    "random": at_random,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -15,6 +15,7 @@ from sklearn.base import clone
 from secateur.engines.fold_losses import FoldLosses, difference, mean_of
 from secateur.model_selection.trials import ComparisonContext, TrialSpec, describe, select
 from secateur.model_selection.validators import score_fold
+from secateur.path.rendering import score_with_error
 from secateur.path.step import Score, count_of, format_score, listed
 
 NAMES = {
@@ -78,10 +79,8 @@ class Candidate:
         if self.score is None:
             why = self.status.replace("_", " ")
             return [name, "", f"{why}: {self.message}" if self.message else why, "", ""]
-        worse = f"{format_score(self.worse)} ± {format_score(self.standard_error)}"
-        score = f"{format_score(self.score.mean)} ± {format_score(self.score.standard_error)}"
-        size = f"{self.n_features:.3g}"
-        return [name, size, score, worse if self.worse else "best", f"{self.seconds:.2f}"]
+        score, worse = score_with_error(self.score), _amount(self) if self.worse else "best"
+        return [name, f"{self.n_features:.3g}", score, worse, f"{self.seconds:.2f}"]
 
 
 @dataclass(slots=True, eq=False)
@@ -183,22 +182,22 @@ def comparison_sentence(candidates: Sequence[Candidate], model: str, n_rows: int
     """Say which candidate won, by how much, and what became of those without a score."""
     won = next(each for each in candidates if each.is_winner)
     scored = [each for each in candidates if each.score is not None]
+    others = [each for each in scored if each is not won]
     lost: dict[str, list[str]] = {}
     for each in candidates:
         if each.message:
             lost.setdefault(each.message, []).append(each.name)
     tail = "".join(f" {listed(names, 4)}: {message}" for message, names in lost.items())
-    if won.score is None or len(scored) < 2:
+    if won.score is None or not others:
         return f"{won.name} was not compared with another method.{tail}"
-    others = [each.name for each in scored if each is not won]
     head = (
-        f"{won.name} won against {listed(others, 4)} for {model}: {won.score.kind} "
-        f"{format_score(won.score.mean)} with {won.n_features:.3g} features in a fold"
+        f"{won.name} won against {listed([each.name for each in others], 4)} for {model}: "
+        f"{won.score.kind} {format_score(won.score.mean)} with {won.n_features:.3g} features in a "
+        "fold"
     ).replace("_", " ")
-    other = min((each for each in scored if each is not won), key=lambda each: each.worse)
+    other = min(others, key=lambda each: each.worse)  # the best, if that is another one
     if won.worse:
-        best = next(each for each in scored if not each.worse)
-        words = f"{_amount(won)} worse than {best.name}, which needs {best.n_features:.3g}"
+        words = f"{_amount(won)} worse than {other.name}, which needs {other.n_features:.3g}"
     else:
         words = f"the best; {other.name}, with {other.n_features:.3g}, is {_amount(other)} worse"
     return f"{head}, {words} (paired difference on {count_of(n_rows, 'row')}).{tail}"
@@ -210,18 +209,9 @@ def _amount(candidate: Candidate) -> str:
 
 def candidates_document(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
     """The candidates as plain values."""
-    return [
-        {
-            "method": each.method,
-            "status": each.status,
-            "message": each.message,
-            "n_features": each.n_features,
-            "score": None if each.score is None else each.score.mean,
-            "score_standard_error": None if each.score is None else each.score.standard_error,
-            "worse": each.worse,
-            "worse_standard_error": each.standard_error,
-            "seconds": each.seconds,
-            "is_winner": each.is_winner,
-        }
-        for each in candidates
-    ]
+    rows = [asdict(each) for each in candidates]
+    for row in rows:
+        score = row["score"] or {"mean": None, "standard_error": None}
+        row |= {"score": score["mean"], "score_standard_error": score["standard_error"]}
+        row["worse_standard_error"] = row.pop("standard_error")
+    return rows

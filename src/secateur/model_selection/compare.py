@@ -134,9 +134,9 @@ def compare(
     # an int that gives this comparison again, whatever the random state was
     given = int(given) if isinstance(given, Integral) else read_seed(given)
     seed = read_seed(given)
-    limit = time_limit
-    if limit is not None:
-        limit = real_number("time_limit", limit, advice="Use None for no limit.", above_zero=True)
+    if time_limit is not None:
+        advice = "Use None for no limit."
+        time_limit = real_number("time_limit", time_limit, advice=advice, above_zero=True)
     if not is_executor(executor):
         raise ParameterError(
             f"'executor' must be None or a DaskExecutor. Got {type(executor).__name__}. Use "
@@ -159,14 +159,14 @@ def compare(
         seed=seed,
         n_jobs=n_jobs,
     )
-    plan = replace(_plan(context, methods, limit), seed=given)
+    plan = replace(_plan(context, methods, time_limit), seed=given)
     if earlier is not None:
         plan = _continued(plan, earlier)
     known = {(trial.method, trial.fold) for trial in plan.trials}
     specs = [TrialSpec(*each, fold) for fold in range(plan.n_folds) for each in methods.items()]
     left = [spec for spec in specs if (spec.name, spec.fold) not in known]
     n_known = len(specs) - len(left)
-    with closing(run_trials(context, limit, executor, left)) as trials:
+    with closing(run_trials(context, time_limit, executor, left)) as trials:
         return _collect(plan, enumerate(trials, n_known + 1), len(specs), on_trial, resume)
 
 

@@ -73,6 +73,11 @@ def draw_folds(
         return _group_folds(target, groups, n_folds, random_state)
     fold_of = _shuffled_places(target, random_state) % n_folds
     folds = [Fold(*map(np.flatnonzero, (fold_of != k, fold_of == k))) for k in range(n_folds)]
+    return _trained(folds, target)
+
+
+def _trained(folds: list[Fold], target: Target) -> list[Fold]:
+    """The folds with every class in the training rows; without those that lose all test rows."""
     if target.classes is None:
         return folds
     trained = [with_classes_trained(fold, target.values.astype(np.int64)) for fold in folds]
@@ -115,10 +120,7 @@ def hold_out(
     test = np.zeros(n, np.bool_)
     test[(np.arange(n_test) * n) // max(1, n_test)] = True
     drawn = Fold(np.flatnonzero(~test[place]), np.flatnonzero(test[place]))
-    if target.classes is None:
-        return drawn
-    trained = with_classes_trained(drawn, target.values.astype(np.int64))
-    return trained if len(trained.test) else drawn
+    return _trained([drawn], target)[0]
 
 
 def _shuffled_places(target: Target, random_state: int) -> IntArray:

@@ -258,10 +258,9 @@ def _fit_folds(
     )
 
     def kept(n_done: int) -> str:
-        what = f"It keeps the {n_done} of {n} folds that were done."
         if n_done >= n:
-            what = "The model on all features was not finished."
-        return f"held_out was interrupted. {what}"
+            return "held_out was interrupted. The model on all features was not finished."
+        return f"held_out was interrupted. It keeps the {n_done} of {n} folds that were done."
 
     results = results_of(tasks, processes)
     found = until_interrupted(results, lambda n_done: report(1 + n_done, 1 + 2 * n), kept)

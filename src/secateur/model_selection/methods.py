@@ -38,11 +38,8 @@ BASELINES = (*(name for name in RANKERS if name != "gbdt_topk"), "all")
 F_TESTS = {"classification": "f_classif", "regression": "f_regression"}
 RANKING_BASELINES = ("gbdt_topk", "random", "all")
 DEFAULT_BASELINES = ("mutual_info", "l1", "random", "all")
-PACKAGES = {
-    "boruta": "boruta",
-    "cegb": "lightgbm",
-    "gbdt_topk": "lightgbm",
-}  # baselines that need a package of their own
+# Baselines that need a package of their own.
+PACKAGES = {"boruta": "boruta", "cegb": "lightgbm", "gbdt_topk": "lightgbm"}
 
 
 def own_methods(target_type: TargetType) -> dict[str, Any]:
@@ -80,12 +77,11 @@ def plain_name(method: str) -> str:
 
 def known_methods(target_type: TargetType) -> dict[str, Any]:
     """All methods that have a name, own ones first."""
-    if target_type == "ranking":
-        named = {name: Baseline(name, target_type) for name in RANKING_BASELINES}
-        return own_methods(target_type) | named
-    others = {*F_TESTS.values()} - {F_TESTS[target_type]}
-    named = {name: Baseline(name, target_type) for name in BASELINES if name not in others}
-    return own_methods(target_type) | named
+    names: tuple[str, ...] = RANKING_BASELINES
+    if target_type != "ranking":
+        others = {*F_TESTS.values()} - {F_TESTS[target_type]}
+        names = tuple(name for name in BASELINES if name not in others)
+    return own_methods(target_type) | {name: Baseline(name, target_type) for name in names}
 
 
 def read_methods(
@@ -94,7 +90,7 @@ def read_methods(
     """Methods as estimators by name, from what a user may write for `what`; see `Unsuited`."""
     known = known_methods(target_type)
     if selectors is None and target_type == "ranking":
-        return {name: each for name, each in known.items() if name in _list(known).split(", ")}
+        return {name: known[name] for name in _list(known).split(", ")}
     if selectors is None:
         own = [name for name, each in own_methods(target_type).items() if not tries_methods(each)]
         return {name: known[name] for name in [*own, F_TESTS[target_type], *DEFAULT_BASELINES]}

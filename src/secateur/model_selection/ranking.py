@@ -27,11 +27,6 @@ QueryValues = Callable[[Queries, FloatArray], FloatArray]
 LOSS = "1 - "  # how the metric of a path begins, whose scores are losses
 
 
-def ndcg(queries: Queries, scores: FloatArray, k: int | None = None) -> FloatArray:
-    """NDCG at k of each query."""
-    return queries.ndcg(scores, k)
-
-
 def average_precision(queries: Queries, scores: FloatArray, k: int | None = None) -> FloatArray:
     """Precision at the rank of each relevant document up to k, over the most there can be."""
     rank, hits, relevant, of_document = _last_ranks(queries, scores)
@@ -66,7 +61,7 @@ def _last_ranks(queries: Queries, scores: FloatArray) -> tuple[Any, Any, Any, In
 
 
 METRICS: dict[str, Callable[..., FloatArray]] = {
-    "ndcg": ndcg,
+    "ndcg": Queries.ndcg,
     "map": average_precision,
     "mrr": reciprocal_rank,
 }
@@ -78,9 +73,7 @@ def query_metric(name: Any) -> tuple[str, QueryValues] | None:
     >>> query_metric("1 - ndcg@10")[0], query_metric("accuracy")
     ('ndcg@10', None)
     """
-    if not isinstance(name, str):
-        return None
-    plain = name.removeprefix(LOSS)
+    plain = name.removeprefix(LOSS) if isinstance(name, str) else ""
     found = re.fullmatch(r"(ndcg|map|mrr)(?:@([1-9]\d*))?", plain)
     if found is None:
         return None

@@ -297,13 +297,10 @@ class Metric:
     ) -> FoldLosses:
         """Evaluate a fitted model on test rows; ``number`` is that of the query of each."""
         if self.of_queries is not None:
-            if number is None:
-                number = read_queries(None)  # raises
+            number = read_queries(None) if number is None else number  # raises without any
             queries = Queries.of(number, np.asarray(y, np.float64))
-            weights = queries.weights(weight)
-            predicted = np.asarray(model.predict(X), np.float64).reshape(len(y))
-            values = self.of_queries(queries, predicted)
-            return FoldLosses(values, weights, counts=are_counts(weights))
+            values, weight = self.of_queries(queries, _predicted(model, X)), queries.weights(weight)
+            return FoldLosses(values, weight, counts=are_counts(weight))
         if self.of_rows is not None:
             return FoldLosses(self.of_rows(model, X, y), weight, counts=are_counts(weight))
         is_even = bool((weight == weight[0]).all())
@@ -371,9 +368,12 @@ def log_losses(model: Any, X: Any, y: AnyArray) -> FloatArray:
     return -np.log(np.clip(true, MIN_PROBABILITY, 1.0))
 
 
+def _predicted(model: Any, X: Any) -> FloatArray:
+    return np.asarray(model.predict(X), np.float64).reshape(-1)
+
+
 def _residuals(model: Any, X: Any, y: AnyArray) -> FloatArray:
-    predicted = np.asarray(model.predict(X), np.float64).reshape(len(y))
-    return np.asarray(y, np.float64) - predicted
+    return np.asarray(y, np.float64) - _predicted(model, X)
 
 
 OF_ROWS: dict[str, RowValues] = {
