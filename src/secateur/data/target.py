@@ -178,11 +178,13 @@ def guess_target_type(y: Any) -> TargetType:
     """The type of target that y looks like.
 
     Text, booleans, categories, and whole numbers with at most 20 different values are classes,
-    the last where there are two rows for each of them.
+    the last where there are two rows for each of them. None is refused when it is read.
 
     >>> [guess_target_type(y) for y in ([0.1, 0.2], ["a", "b"], [3, 1, 3, 1])]
     ['regression', 'classification', 'classification']
     """
+    if y is None:
+        return "regression"
     array = as_array(y, "y").ravel()
     check_real(array.dtype, "y")
     objects = array.tolist() if array.dtype.kind == "O" else []

@@ -156,7 +156,7 @@ def read_rows(
     else:
         table = read_table(X, categorical_features=categorical_features)
     if target_type is None:
-        target_type = "regression" if y is None else guess_target_type(y)
+        target_type = guess_target_type(y)
     n_rows, names, queries = table.n_rows, None, None
     if target_type == "ranking":
         queries = read_queries(qid, n_rows)

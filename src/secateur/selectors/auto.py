@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, ClassVar
@@ -39,10 +38,10 @@ from secateur.path.step import count_of
 from secateur.selectors.auto_search import AutoSearch
 from secateur.selectors.base import warn_caller
 from secateur.selectors.inputs import FitInput, read_problem
-from secateur.selectors.parameters import Constraint, one_of, with_constructor
-from secateur.selectors.prediction import ReducedModel, StepPredictor
+from secateur.selectors.parameters import Constraint, estimator_or, one_of, with_constructor
+from secateur.selectors.prediction import PredictsClasses, ReducedModel, StepPredictor, delegated
 from secateur.selectors.progress import Progress
-from secateur.typing import AnyArray, FloatArray
+from secateur.typing import AnyArray
 
 OUTER_FOLDS = 3
 MAX_COMPARED = 20_000  # rows on which methods are compared
@@ -68,17 +67,6 @@ def default_candidates(n_rows: int, n_columns: int) -> list[str]:
     """The methods that are tried on a table, the quick ones first."""
     is_small = n_rows <= SMALL_ROWS and n_columns <= SMALL_COLUMNS
     return [each for each in CHEAP_FIRST if is_small or each != "featboost"]
-
-
-def _may_be_model(value: Any) -> bool:
-    if isinstance(value, str):
-        return value in MODELS
-    return not isinstance(value, type) and all(hasattr(value, each) for each in ("fit", "predict"))
-
-
-def _delegates(name: str) -> Callable[[Any], bool]:
-    """Whether the winner has a method; before a fit it may turn out to."""
-    return lambda self: not hasattr(self, "estimator_") or hasattr(self.estimator_, name)
 
 
 @with_constructor
@@ -157,10 +145,8 @@ class AutoSelector(StepPredictor):
     _tries_methods: ClassVar[bool] = True
     _may_lack_model: ClassVar[bool] = True  # the winner may not predict
 
-    for_model: Any = Constraint(
-        _may_be_model,
-        "'trees', 'linear', 'knn' or an estimator with fit and predict",
-        "Use 'trees' for boosted trees.",
+    for_model: Any = estimator_or(
+        *MODELS, methods=("fit", "predict"), advice="Use 'trees' for boosted trees."
     ).default("trees")
     candidates: Any = None
     target_type: str = one_of(
@@ -179,7 +165,7 @@ class AutoSelector(StepPredictor):
     def _problem(self, X: Any, y: Any, sample_weight: Any) -> AutoInput:
         target_type: Any = self.target_type
         if target_type == "auto":
-            target_type = "regression" if y is None else guess_target_type(y)
+            target_type = guess_target_type(y)
         given = read_problem(self.get_params(deep=False), target_type, X, y, sample_weight)
         rows = read_rows(
             X,
@@ -205,10 +191,9 @@ class AutoSelector(StepPredictor):
         return given.extended(AutoInput, search=search)
 
     def _scoring_model(self, rows: Rows) -> Any:
-        check_target_type("for_model", self.for_model, rows.target_type)
-        known = read_validators(
-            {"model": self.for_model}, rows.target_type, is_sparse=rows.is_sparse
-        )
+        kind = rows.target_type
+        check_target_type("for_model", self.for_model, kind)
+        known = read_validators({"model": self.for_model}, kind, is_sparse=rows.is_sparse)
         model = with_threads(known["model"], self.n_jobs)
         return on_numbers(model, has_categories=rows.has_categories)
 
@@ -218,8 +203,8 @@ class AutoSelector(StepPredictor):
         if names is None:
             names = default_candidates(len(rows.weight), len(rows.names))
         found = read_methods(names, rows.target_type, "candidates")
-        passed = {name: getattr(self, name) for name in PASSED}
-        passed = {name: value for name, value in passed.items() if value is not None}
+        given = self.get_params(deep=False)
+        passed = {name: given[name] for name in PASSED if given[name] is not None}
         for name, method in found.items():
             if not hasattr(method, "with_cut") or tries_methods(method):
                 raise ParameterError(
@@ -262,7 +247,6 @@ class AutoSelector(StepPredictor):
         progress.expect(search.n_fits + 1, 1000)  # the last part is the path itself
 
         def finish(path: SelectionPath) -> SelectionPath:
-            assert search.winner is not None  # noqa: S101 - there is a path
             return replace(path, penalty_name=search.winner.path.penalty_name)
 
         steps = search.steps(progress)
@@ -275,7 +259,6 @@ class AutoSelector(StepPredictor):
     def _remember(self, given: AutoInput) -> None:
         super()._remember(given)
         search = given.search
-        assert search.winner is not None  # noqa: S101 - there is a path
         self.target_type_ = search.rows.target_type
         self.winner_, self.candidates_ = search.winner.method, search.results
         self.estimator_, self.encoder_ = search.winner.estimator, search.winner.encoder
@@ -319,6 +302,10 @@ class AutoSelector(StepPredictor):
 
     # ---- predictions --------------------------------------------------------------------------
 
+    def _has_method(self, name: str) -> bool:
+        """Whether the winner has a method; before a fit it may turn out to."""
+        return not hasattr(self, "estimator_") or hasattr(self.estimator_, name)
+
     def _ask(self, method: str, X: Any, *more: Any) -> Any:
         """The answer of the winner's model."""
         check_is_fitted(self)
@@ -339,32 +326,17 @@ class AutoSelector(StepPredictor):
         numbers: AnyArray = encoder.transform(X)
         return numbers
 
-    @available_if(_delegates("predict"))  # type: ignore[untyped-decorator]
-    def predict(self, X: Any) -> AnyArray:
-        """The predictions of the winner's own model, where it has one."""
-        return self._ask("predict", X)
+    predict = delegated(StepPredictor.predict)
+    staged_predict = delegated(StepPredictor.staged_predict)
+    predict_proba = delegated(PredictsClasses.predict_proba)
+    decision_function = delegated(PredictsClasses.decision_function)
 
-    @available_if(_delegates("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> FloatArray:
-        """The probability of each class by the winner's own model, where it has one."""
-        return self._ask("predict_proba", X)
-
-    @available_if(_delegates("decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> FloatArray:
-        """Log odds or raw scores of the winner's own model, where it has them."""
-        return self._ask("decision_function", X)
-
-    @available_if(_delegates("predict"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self._has_method("predict"))  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy or R2 of the winner's own model, where it has one."""
         return float(self._ask("score", X, y, sample_weight))
 
-    @available_if(_delegates("staged_predict"))  # type: ignore[untyped-decorator]
-    def staged_predict(self, X: Any) -> Iterator[AnyArray]:
-        """The predictions at each step of the path, by the winner's own models."""
-        return self._ask("staged_predict", X)
-
-    @available_if(_delegates("predict"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self._has_method("predict"))  # type: ignore[untyped-decorator]
     def reduced(self) -> ReducedModel:
         """The winner's fitted model as an estimator that takes the selected columns alone."""
         return super().reduced()

@@ -61,7 +61,7 @@ class AutoSearch:
     deadline: float
     stopping: Any = None
     on_answer: OnAnswer | None = None
-    winner: Fitted | None = None
+    winner: Fitted = field(init=False)  # once there is a first answer
     n_done: int = 0  # fits
     failed: dict[str, str] = field(default_factory=dict)  # why a fit to all rows is not used
     results: list[Candidate] = field(default_factory=list)
@@ -157,11 +157,10 @@ class AutoSearch:
         for each in evaluations:
             if is_interrupted and not each.is_done:
                 each.end("not_compared", "The comparison was interrupted.")
-        chosen = None if self.winner is None else self.winner.method
         return [
             replace(
                 each,
-                is_winner=each.method == chosen,
+                is_winner=each.method == self.winner.method,
                 message=each.message or self.failed.get(each.method, ""),
             )
             for each in compared(self.context, evaluations)

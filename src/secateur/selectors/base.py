@@ -34,7 +34,7 @@ from secateur.exceptions import (
 )
 from secateur.model_selection.encoding import cut_by_columns
 from secateur.model_selection.folds import check_groups, draw_folds, is_drawn, read_folds
-from secateur.path import Selection, SelectionPath, StopReason, TimeLimit, as_rule
+from secateur.path import Selection, SelectionPath, Step, StopReason, TimeLimit, as_rule
 from secateur.path.cutting import CuttingRule
 from secateur.path.step import count_of
 from secateur.selectors.inputs import FitInput
@@ -170,11 +170,12 @@ class PathSelector(
 
     def _metadata(self, schema: TableSchema, cost_model: CostModel) -> dict[str, Any]:
         """What a path keeps of the fit: plain parameters, and the types of estimators."""
-        plain = {
-            name: value if _is_plain(value) else type(value).__name__
-            for name, value in self.get_params(deep=False).items()
-            if _is_plain(value) or hasattr(value, "fit")
-        }
+        plain = {}
+        for name, value in self.get_params(deep=False).items():
+            if value is None or isinstance(value, str | bool | int | float):
+                plain[name] = value
+            elif hasattr(value, "fit"):
+                plain[name] = type(value).__name__
         return {
             "feature_names": schema.names,
             "algorithm": type(self).__name__,
@@ -231,18 +232,18 @@ class PathSelector(
             f"{type(self).__name__} was interrupted. It keeps the {count_of(len(path), 'step')} "
             "done so far, in 'path_'; fit again for the whole path."
         )
-        is_raised = self.on_interrupt == "raise" and not is_asked
+        is_raised = interrupted and self.on_interrupt == "raise" and not is_asked
         if interrupted and not is_raised:
             warn_caller(interrupted, InterruptedWarning)
         try:
             self._choose()
         except SecateurError as error:
-            if interrupted and is_raised:
+            if is_raised:
                 raise KeyboardInterrupt(interrupted) from error
             if len(path):
                 error.add_note("The path is kept: with_cut(...) can choose another of its steps.")
             raise
-        if interrupted and is_raised:
+        if is_raised:
             raise KeyboardInterrupt(interrupted)
         if not self.support_.any():
             self._warn_of_none()
@@ -258,11 +259,14 @@ class PathSelector(
         )
 
     def _choose(self) -> None:
-        rule = self._default_rule() if self.cut is None else as_rule(self.cut)
+        path, rule = self.path_, self._rule
         sources = getattr(self.costs, "sources", None)
         is_plain = sources is None  # else columns of text are encoded, and counted as one
-        path = self.path_
         self._set_selection(path.cut(rule) if is_plain else cut_by_columns(path, rule, sources))
+
+    @property
+    def _rule(self) -> CuttingRule:
+        return self._default_rule() if self.cut is None else as_rule(self.cut)
 
     def _default_rule(self) -> CuttingRule:
         return as_rule(None)
@@ -294,6 +298,12 @@ class PathSelector(
         other.cut = cut
         PathSelector._choose(other)
         return other
+
+    @property
+    def _step(self) -> Step:
+        """The chosen step of the path."""
+        check_is_fitted(self)
+        return self.path_[self.selection_.index]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "selection_")
@@ -370,7 +380,3 @@ def _ranking(path: SelectionPath, selection: Selection) -> IntArray:
         place += len(new)
     rank[rank == 0] = place
     return rank
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, str | bool | int | float)

@@ -39,8 +39,7 @@ class GBFSPenalty:
         The penalty of a new feature, times its cost, in units of the loss summed over rows; >= 0.
         Whole weights count rows; others are divided by their mean.
         "auto" tries a falling grid, scores each value on held-out rows, and lets ``cut`` choose; a
-        sequence is a grid of your own. Where there are too few rows for folds (see ``cv``), "auto"
-        is one value from the middle of the grid.
+        sequence is a grid of your own.
     """
 
     penalty: Any = "auto"
@@ -59,8 +58,7 @@ class AGBMPenalty:
         The penalty of a new feature, times its cost, as a share of the squared error at the root of
         a tree; from 0 to below 1. 0.01 selects what explains at least one part in a hundred.
         "auto" tries a falling grid, scores each value on held-out rows, and lets ``cut`` choose; a
-        sequence is a grid of your own. Where there are too few rows for folds (see ``cv``), "auto"
-        is one value from the middle of the grid.
+        sequence is a grid of your own.
     """
 
     penalty: Any = "auto"
@@ -70,8 +68,8 @@ class AGBMPenalty:
 
 
 @with_constructor
-class GroupTestingParameters:
-    """How new features are found by group tests.
+class GroupTestedSelector(BoostedSelector):
+    """A boosted selector whose trees look for new features by group tests.
 
     Parameters
     ----------
@@ -96,10 +94,6 @@ class GroupTestingParameters:
     delta: float = number(0, 1, above=True, below=True).default(0.1)
     leaf_size: Any = number(1, whole=True, words=("auto",)).default("auto")
     group_size: Any = number(1, whole=True, or_none=True, words=("auto",)).default("auto")
-
-
-class GroupTestedSelector(BoostedSelector):
-    """A boosted selector whose trees look for new features by group tests."""
 
     _exact: ClassVar[str]  # what searches exactly instead
 
@@ -246,7 +240,7 @@ class AGBMRegressor(BoostedRegressor, AGBMPenalty):
 
 
 @with_constructor
-class GTGBMClassifier(GroupTestedSelector, BoostedClassifier, GroupTestingParameters, AGBMPenalty):
+class GTGBMClassifier(GroupTestedSelector, BoostedClassifier, AGBMPenalty):
     """A-GBM with group tests, for classification and tables with very many features.
 
     As AGBMClassifier, but a node does not look at every feature. Features are put into random
@@ -268,7 +262,7 @@ class GTGBMClassifier(GroupTestedSelector, BoostedClassifier, GroupTestingParame
 
 
 @with_constructor
-class GTGBMRegressor(GroupTestedSelector, BoostedRegressor, GroupTestingParameters, AGBMPenalty):
+class GTGBMRegressor(GroupTestedSelector, BoostedRegressor, AGBMPenalty):
     """A-GBM with group tests, for regression and tables with very many features.
 
     As AGBMRegressor, with the group tests of GTGBMClassifier.

@@ -55,6 +55,7 @@ from secateur.selectors.inputs import (
 from secateur.selectors.parameters import (
     number,
     one_of,
+    params_of,
     read_penalty,
     with_constructor,
     with_parameters_of,
@@ -281,9 +282,8 @@ class BoostedSelector(StepPredictor):
         """The path with its chosen step fitted to all rows, unless the search was ended."""
         if not path or path.stop_reason in {StopReason.INTERRUPTED, StopReason.TIME_LIMIT}:
             return path
-        rule = self._default_rule() if self.cut is None else as_rule(self.cut)
         try:
-            index = rule.choose(path)
+            index = self._rule.choose(path)
         except SecateurError:  # said when the path is cut
             return path
         steps = list(path.steps)
@@ -312,11 +312,13 @@ class BoostedSelector(StepPredictor):
 
     def _variants(self, given: BoostedInput, folds: list[Fold], threads: Threads) -> list[Any]:
         """The binned rows; several for variants of which validation rows choose one."""
-        problem = given.problem
-        row_store = None
-        if isinstance(problem.table, StoredTable):
-            row_store = row_store_of(problem.table, threads, given.loss.n_outputs, len(folds))
-        return [self._data(given, problem.table, problem.weight, threads, row_store)]
+        table, weight = given.problem.table, given.problem.weight
+        row_store = self._row_store(table, threads, given.loss.n_outputs, len(folds))
+        return [self._data(given, table, weight, threads, row_store)]
+
+    def _row_store(self, table: Any, threads: Threads, *counts: int) -> RowStore | None:
+        """The rows of a table on disk, for so many outputs and fits; None of one in memory."""
+        return row_store_of(table, threads, *counts) if isinstance(table, StoredTable) else None
 
     def _data(
         self,
@@ -366,18 +368,14 @@ class BoostedSelector(StepPredictor):
         return [no_features(grid[0], data.cost_model, self._max_penalty), *grid]
 
     def _params(self, given: BoostedInput) -> BoostingParams:
-        return BoostingParams(
-            self._criterion,
-            given.penalty if isinstance(given.penalty, float) else 0.0,
-            learning_rate=self.learning_rate,
+        return params_of(
+            self,
+            BoostingParams,
+            criterion=self._criterion,
+            penalty=given.penalty if isinstance(given.penalty, float) else 0.0,
             n_rounds=self.max_iter,
-            max_depth=self.max_depth,
             min_samples_leaf=min_leaf_rows(self.min_samples_leaf, given.problem.weight),
             l2=self.l2_regularization,
-            leaf=self.leaf,
-            max_features=self.max_features,
-            cost_budget=self.cost_budget,
-            subsample=self.subsample,
             seed=given.seed,
         )
 

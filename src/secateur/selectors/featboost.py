@@ -37,11 +37,12 @@ from secateur.selectors.featboost_evaluators import (
 from secateur.selectors.inputs import FitInput, read_input
 from secateur.selectors.parameters import (
     EXECUTOR,
-    Constraint,
     cv_from,
+    estimator_or,
     flag,
     number,
     one_of,
+    params_of,
     with_constructor,
 )
 from secateur.selectors.prediction import PredictsProbabilities, PredictsValues, StepPredictor
@@ -50,18 +51,7 @@ from secateur.typing import FloatArray, IntArray
 
 MAX_BINS = 64  # bins per column of the built-in trees; enough for a ranking
 N_FOLDS = 3  # folds of cv=None, k of the paper
-
-
-def _estimator_or(*words: str) -> Constraint:
-    """A word, or an estimator by its methods; a class is none."""
-
-    def accepts(value: Any) -> bool:
-        if isinstance(value, str):
-            return value in words
-        wanted = ("fit", "predict", "get_params", "set_params")
-        return not isinstance(value, type) and all(hasattr(value, each) for each in wanted)
-
-    return Constraint(accepts, f"{', '.join(map(repr, words))} or an estimator", "")
+METHODS = ("fit", "predict", "get_params", "set_params")  # of estimators, which are cloned
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -138,8 +128,8 @@ class ForwardSelector(StepPredictor):
         Rounds of the built-in trees: ``max_iter``.
     """
 
-    ranker: Any = _estimator_or("trees").default("trees")
-    evaluator: Any = _estimator_or("nearest", "knn", "trees").default("nearest")
+    ranker: Any = estimator_or("trees", methods=METHODS).default("trees")
+    evaluator: Any = estimator_or("nearest", "knn", "trees", methods=METHODS).default("nearest")
     n_neighbors: int = number(1, whole=True).default(5)
     standardize: bool = flag("Use True where columns have different units.").default(True)
     n_candidates: int = number(1, whole=True, advice="Use 50 as the paper does.").default(50)
@@ -214,8 +204,9 @@ class ForwardSelector(StepPredictor):
         return self._search(problem, ranker, evaluator, *rest)
 
     def _params(self, given: ForwardInput) -> ForwardParams:
-        fixed = (self.n_candidates, self.max_features, self.epsilon)
-        return ForwardParams(*fixed, budget=self.cost_budget, metric=given.metric)
+        per_cost = getattr(self, "gain_per_cost", False)
+        own = {"budget": self.cost_budget, "per_cost": per_cost, "metric": given.metric}
+        return params_of(self, ForwardParams, **own)
 
     def _default_rule(self) -> CuttingRule:
         # the best step is the last with features; none where that may be chance
@@ -284,9 +275,6 @@ class _FeatBoost(ForwardSelector):
     ).default("softmax")
     reset: bool = flag("Use True to try again with equal weights.").default(True)
     gain_per_cost: bool = flag("Use False to let costs decide ties only.").default(False)
-
-    def _params(self, given: ForwardInput) -> ForwardParams:
-        return replace(super()._params(given), reset=self.reset, per_cost=self.gain_per_cost)
 
     def _search(self, problem: Problem, *args: Any) -> FeatBoost:
         kind = "loss" if self.weighting in {"softmax", "residual"} else self.weighting

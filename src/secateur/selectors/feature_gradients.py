@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
 from secateur._kernels.threads import Threads, resolve_n_jobs
 from secateur.data.frames import is_lazy
@@ -355,8 +354,7 @@ class FeatureGradientsSelector(PathSelector):
 
     @property
     def _inclusion(self) -> Inclusion:
-        check_is_fitted(self)
-        model: Inclusion | None = self.path_[self.selection_.index].model
+        model: Inclusion | None = self._step.model
         if model is None:
             raise AttributeError(
                 "Only the last step of a stream has scores. Got a cut elsewhere, or a path without "
@@ -377,8 +375,7 @@ class FeatureGradientsSelector(PathSelector):
     @property
     def learnability_(self) -> Learnability:
         """The estimate for the selected set."""
-        check_is_fitted(self)
-        details = self.path_[self.selection_.index].details
+        details = self._step.details
         error = details.get("estimate_standard_error")
         estimate = float(details.get("estimate", np.nan))  # NaN where the search was interrupted
         kind = details.get("estimate_of", "error rate")

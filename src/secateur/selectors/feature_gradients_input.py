@@ -6,7 +6,7 @@ import io
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from secateur.model_selection.folds import read_seed
 from secateur.path.codec import write_whole
 from secateur.path.step import Step
 from secateur.selectors.inputs import FitInput, read_costs, refuse_categories
-from secateur.selectors.parameters import read_penalty
+from secateur.selectors.parameters import params_of, read_penalty
 from secateur.selectors.progress import Progress
 from secateur.storage.sources import Block
 from secateur.typing import FloatArray
@@ -106,11 +106,8 @@ def check_against(cost_model: CostModel, estimator: Any) -> None:
 
 def target_type_of(target_type: str, y: Any) -> TargetType:
     """The type of target: as given, or as y looks."""
-    if target_type != "auto":
-        return target_type  # type: ignore[return-value]  # checked against the constraint
-    if y is None:
-        return "regression"  # which says that there must be one
-    return "classification" if guess_target_type(y) == "classification" else "regression"
+    found: Any = guess_target_type(y) if target_type == "auto" else target_type
+    return found
 
 
 def plain_type(target_type: TargetType) -> Any:
@@ -145,12 +142,10 @@ class GradientsInput(FitInput):
 
 def read_params(estimator: Any, target_type: TargetType, seed: int) -> SearchParams:
     """The parameters of the search."""
-    known = {field.name for field in fields(SearchParams)} - {"target_type"}
-    given = estimator.get_params(deep=False)
-    same = {name: value for name, value in given.items() if name in known}
-    same["batch_size"] = max(estimator.batch_size, estimator.order + 2)
+    batch_size = max(estimator.batch_size, estimator.order + 2)
     n_epochs = None if estimator.max_epochs == "auto" else estimator.max_epochs
-    return SearchParams(target_type, n_epochs=n_epochs, seed=seed, **same)
+    own = {"target_type": target_type, "batch_size": batch_size, "n_epochs": n_epochs, "seed": seed}
+    return params_of(estimator, SearchParams, **own)
 
 
 def check_varies(target: Target) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -43,6 +43,7 @@ from secateur.selectors.parameters import (
     flag,
     number,
     one_of,
+    params_of,
     read_penalty,
     with_constructor,
     with_parameters_of,
@@ -74,17 +75,14 @@ class GraftingSelector(StepPredictor):
     model : {"linear", "mlp"}, default="linear"
         What grows: a linear model, or a network with one hidden layer of sigmoid units.
     l1 : float, "auto" or sequence of float, default="auto"
-        The penalty on ``sum alpha |w|``. "auto" traces a falling grid from the smallest value that
-        keeps everything out, scores each on held-out rows, and lets ``cut`` choose; a
-        sequence is a grid of your own. If weights are grafted one by one (``l0``, "mlp", "newest")
-        "auto" is one small value, and each graft is a step. If there are too few rows for folds
-        (see ``cv``), "auto" is one value in the middle of the grid.
+        The penalty on ``sum alpha |w|``, where alpha are the costs (Eq. 7). "auto" traces a falling
+        grid from the smallest value that keeps everything out, scores each on held-out rows, and
+        lets ``cut`` choose; a sequence is a grid of your own. If weights are grafted one by one
+        (``l0``, "mlp", "newest") "auto" is one small value, and each graft is a step.
     l0 : float, default=0.0
         The penalty of a feature in use, times its cost; makes the choice greedy (Section 3.2.2).
     l2 : float, default=0.0
         The penalty on ``sum alpha w^2``.
-    costs : None, number, sequence, dict or FeatureCosts, default=None
-        Costs of the features, 1 each by default: the alphas of Eq. 7.
     max_hidden : int, default=None
         The largest number of hidden units of a network.
     adjust : {"all", "newest"}, default="all"
@@ -99,9 +97,6 @@ class GraftingSelector(StepPredictor):
         The largest violation of optimality and duality gap, as shares of those at the start.
     max_iter : int, default=200
         Grafting rounds for one L1 penalty; one by one, the number of grafts.
-    cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
-        Which step of the path is chosen. None is the fewest features within one standard error of
-        the best; of a single penalty the only step.
     random_state : int, RandomState or None, default=None
         Draws the folds; grafting itself is deterministic.
     executor : DaskExecutor, default=None
@@ -260,8 +255,7 @@ class GraftingSelector(StepPredictor):
         )
 
     def _params(self) -> GraftingParams:
-        names = [field.name for field in fields(GraftingParams) if field.name != "l1"]
-        return GraftingParams(**{name: getattr(self, name) for name in names})
+        return params_of(self, GraftingParams, l1=0.0)
 
     def _default_rule(self) -> CuttingRule:
         """The only step of a single penalty; else the fewest features within one standard error."""

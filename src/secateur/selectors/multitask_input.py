@@ -1,16 +1,27 @@
-"""The input of a fit of several tasks, read and checked."""
+"""The input of a fit of several tasks, read and checked, and the score of their predictions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from secateur.data.frames import as_array
 from secateur.data.table import Fold
-from secateur.data.target import Target, TargetType, check_labels, combine_weights
-from secateur.data.tasks import TaskRows, all_classes, check_tasks, is_wide, read_stacked, read_wide
+from secateur.data.target import Target, TargetType, check_labels, combine_weights, read_weights
+from secateur.data.tasks import (
+    TaskRows,
+    all_classes,
+    check_tasks,
+    is_wide,
+    labelled_rows,
+    read_keys,
+    read_stacked,
+    read_wide,
+    rows_by_key,
+)
 from secateur.exceptions import InputError, ParameterError, some_of
 from secateur.losses import Loss
 from secateur.model_selection.folds import strata_of_tasks
@@ -66,6 +77,13 @@ class MultitaskInput(BoostedInput):
     def strata(self) -> Target:
         """A class for each task and class, by which folds are drawn; none where rows are shared."""
         return strata_of_tasks(() if self.is_wide else self.tasks, self.problem.n_rows)
+
+    def stacked(self) -> tuple[FloatArray, FloatArray]:
+        """Target and weight of the rows of all tasks, as those of one."""
+        target, weight = self.problem.target.values.copy(), self.problem.weight.copy()
+        for each in self.fits:
+            target[each.task.rows], weight[each.task.rows] = each.task.target.values, each.weight
+        return target, weight
 
 
 def read_multitask(
@@ -189,3 +207,21 @@ def why_not_common(given: MultitaskInput) -> str:
     if any(task.target.n_classes < n_classes for task in given.tasks):
         return "where tasks have different classes. Got True. Leave out tasks that lack a class."
     return ""
+
+
+def mean_score(
+    score: Callable[..., float], predicted: AnyArray, y: Any, sample_weight: Any, task: Any
+) -> float:
+    """The score of each task, and of these the mean by the weight of its rows."""
+    n_rows = len(predicted)
+    weight = read_weights(sample_weight, n_rows)
+    if is_wide(y):
+        columns = enumerate(labelled_rows(y, n_rows))
+        parts = [(true, predicted[rows, t], weight[rows]) for t, (_, rows, true) in columns]
+    else:
+        given = as_array(y, "y").ravel()
+        is_one = task is None or np.isscalar(task)
+        by_task = rows_by_key([0] * n_rows if is_one else read_keys(task, n_rows)).values()
+        parts = [(given[rows], predicted[rows], weight[rows]) for rows in by_task]
+    scores = [score(true, found, sample_weight=w) for true, found, w in parts]
+    return float(np.average(scores, weights=[w.sum() for _, _, w in parts]))

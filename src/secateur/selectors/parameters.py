@@ -11,6 +11,7 @@ import math
 import re
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
@@ -20,6 +21,10 @@ from secateur.exceptions import ParameterError, similar_to
 from secateur.execution.dask import is_executor
 from secateur.model_selection.folds import is_drawn
 from secateur.path.stopping import StoppingRule
+
+Class = TypeVar("Class", bound=type)
+Method = TypeVar("Method", bound=Callable[..., Any])
+Params = TypeVar("Params")
 
 
 class Constraint(NamedTuple):
@@ -92,6 +97,18 @@ def _join(parts: list[str], or_none: bool = False) -> str:
     return options[0] if len(options) == 1 else f"{', '.join(options[:-1])} or {options[-1]}"
 
 
+def estimator_or(*words: str, methods: tuple[str, ...], advice: str = "") -> Constraint:
+    """A word, or an estimator by its methods; a class is none."""
+
+    def accepts(value: Any) -> bool:
+        if isinstance(value, str):
+            return value in words
+        return not isinstance(value, type) and all(hasattr(value, each) for each in methods)
+
+    must = f"{', '.join(map(repr, words))} or an estimator with {' and '.join(methods[:2])}"
+    return Constraint(accepts, must, advice)
+
+
 def cv_from(minimum: int, advice: str) -> Constraint:
     """Folds: None, a number of them, a splitter or lists of rows."""
 
@@ -109,6 +126,14 @@ def read_stopping(stopping: Any) -> list[StoppingRule]:
     if stopping is None:
         return []
     return list(stopping) if isinstance(stopping, list | tuple) else [stopping]
+
+
+def params_of(estimator: Any, kind: type[Params], **more: Any) -> Params:
+    """The parameters of an engine: those of the estimator that have the same name, and more."""
+    known = estimator.get_params(deep=False)
+    names = {each.name for each in fields(kind)}  # type: ignore[arg-type]  # a dataclass
+    same = {name: value for name, value in known.items() if name in names}
+    return kind(**{**same, **more})
 
 
 EXECUTOR = Constraint(is_executor, "None or a DaskExecutor", "Use secateur.DaskExecutor(client).")
@@ -130,9 +155,6 @@ def read_penalty(name: str, given: Any, limit: float = math.inf) -> float | list
         each.check(name, value)
     return sorted({float(value) for value in values}, reverse=True)
 
-
-Class = TypeVar("Class", bound=type)
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 NO_LIMIT = "Use None for no limit."
 COMMON = "SelectorParameters"  # the class of the parameters that all selectors have
@@ -248,7 +270,8 @@ class SelectorParameters:
         the best along a grid, and the best step of a single fit.
     cv : None, int, splitter or list of (train, test), default=None
         The folds that score the steps of a path. None is five up to 2,000 rows, three up to 5,000,
-        and one held-out fifth above; none below 40 rows.
+        and one held-out fifth above; none below 40 rows. Without folds an automatic penalty of
+        trees or of grafting is one value from the middle of its grid.
     costs : None, number, sequence, dict or FeatureCosts, default=None
         What features cost to acquire, 1 each by default; a dict goes by name or position.
     feature_groups : None, sequence, dict or matrix, default=None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -19,79 +20,6 @@ from secateur.data.table import DenseTable, SelectedTable, Table
 from secateur.data.target import TargetType
 from secateur.selectors.base import PathSelector
 from secateur.typing import AnyArray, FloatArray, IntArray
-
-
-class ReducedModel(BaseEstimator):  # type: ignore[misc]  # untyped
-    """A fitted model that takes the selected columns, as ``transform`` of its selector gives them.
-
-    ``fit`` does nothing, and ``clone`` gives the model itself. ``task`` and the like are passed on.
-
-    Parameters
-    ----------
-    selector : estimator
-        A fitted selector that predicts.
-    """
-
-    def __init__(self, selector: Any) -> None:
-        self.selector = selector
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of selected features."""
-        return int(self.selector.support_.sum())
-
-    @property
-    def feature_names_in_(self) -> AnyArray:
-        """Names of the selected features, if the selector knows names."""
-        return self.selector.feature_names_in_[self.selector.support_]
-
-    @property
-    def classes_(self) -> AnyArray:
-        """The classes, of a classifier."""
-        return self.selector.classes_
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """Those of the selected features."""
-        return self.selector.feature_importances_[self.selector.support_]
-
-    def fit(self, X: Any = None, y: Any = None, **_: Any) -> ReducedModel:  # noqa: ARG002
-        """Do nothing: the model is fitted."""
-        return self
-
-    def _ask(self, method: str, X: Any, *more: Any, **named: Any) -> Any:
-        if hasattr(X, "shape"):
-            validate_data(self, X, reset=False, skip_check_array=True)
-        return getattr(self.selector, method)(X, *more, **named)
-
-    def predict(self, X: Any, **more: Any) -> Any:
-        """The predictions of the selector's model."""
-        return self._ask("predict", X, **more)
-
-    @available_if(lambda self: hasattr(self.selector, "predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any, **more: Any) -> Any:
-        """The probability of each class."""
-        return self._ask("predict_proba", X, **more)
-
-    @available_if(lambda self: hasattr(self.selector, "decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any, **more: Any) -> Any:
-        """Log odds or raw scores."""
-        return self._ask("decision_function", X, **more)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, **more: Any) -> float:
-        """The score of the predictions, as of the selector."""
-        return float(self._ask("score", X, y, sample_weight, **more))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def __sklearn_clone__(self) -> ReducedModel:
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = self.selector.__sklearn_tags__()
-        tags.transformer_tags = None
-        return tags
 
 
 class StepPredictor(PathSelector):
@@ -109,8 +37,7 @@ class StepPredictor(PathSelector):
 
     @property
     def _model(self) -> Any:
-        check_is_fitted(self)
-        return self.path_[self.selection_.index].model
+        return self._step.model
 
     def reduced(self) -> ReducedModel:
         """The fitted model as an estimator that takes the selected columns alone.
@@ -162,17 +89,19 @@ class StepPredictor(PathSelector):
             return ", or to predict from the selected one alone, use reduced()"
         return f", or to predict the {self.support_.sum()} selected ones that transform gives"
 
-    def _response(self, X: Any) -> FloatArray:
+    def predict(self, X: Any) -> AnyArray:
+        """The prediction of each row."""
         return self._predict(self._model, self._read_for_model(X))
+
+    def staged_predict(self, X: Any) -> Iterator[AnyArray]:
+        """The predictions at each step of the path."""
+        models, table = self._models_and_rows(X)
+        return (self._predict(model, table) for model in models)
 
     def _predict(self, model: Any, table: Table, kind: str = "response") -> FloatArray:
         with Threads(resolve_n_jobs(self.n_jobs)) as threads:
             predicted: FloatArray = getattr(model, kind)(table, threads)
         return predicted
-
-    def _staged(self, X: Any) -> Iterator[FloatArray]:
-        models, table = self._models_and_rows(X)
-        return (self._predict(model, table) for model in models)
 
     def _models_and_rows(self, X: Any) -> tuple[list[Any], Table]:
         """The models of all steps, and X with the columns that any of them uses."""
@@ -184,8 +113,7 @@ class StepPredictor(PathSelector):
     @property
     def feature_importances_(self) -> FloatArray:
         """The share of each feature in the importances of the chosen step."""
-        check_is_fitted(self)
-        step = self.path_[self.selection_.index]
+        step = self._step
         shares = np.zeros(self.n_features_in_)
         shares[step.support] = step.weight
         return shares / (shares.sum() or 1.0)
@@ -196,19 +124,19 @@ class PredictsProbabilities(ClassifierMixin, StepPredictor):  # type: ignore[mis
 
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability of each class, in the order of ``classes_``."""
-        return self._response(X)
+        return super().predict(X)
 
     def predict(self, X: Any) -> AnyArray:
         """The likeliest class of each row."""
-        return self._labels(self._response(X))
+        return self._labels(self.predict_proba(X))
 
     def staged_predict(self, X: Any) -> Iterator[AnyArray]:
         """The classes predicted at each step of the path."""
-        return map(self._labels, self._staged(X))
+        return map(self._labels, self.staged_predict_proba(X))
 
     def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
         """The probabilities predicted at each step of the path."""
-        return self._staged(X)
+        return super().staged_predict(X)
 
     def _labels(self, probabilities: FloatArray) -> AnyArray:
         return self.classes_[probabilities.argmax(axis=1)]
@@ -224,12 +152,81 @@ class PredictsClasses(PredictsProbabilities):
 
 
 class PredictsValues(RegressorMixin, StepPredictor):  # type: ignore[misc]  # untyped
-    """The predictions of a regressor."""
+    """A regressor, whose model predicts values."""
 
-    def predict(self, X: Any) -> FloatArray:
-        """The predicted value of each row."""
-        return self._response(X)
 
-    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
-        """The values predicted at each step of the path."""
-        return self._staged(X)
+def delegated(method: Callable[..., Any]) -> Any:
+    """The same method of an estimator that asks another one, where that has it."""
+    name = method.__name__
+
+    @wraps(method)
+    def ask(self: Any, X: Any, **more: Any) -> Any:
+        return self._ask(name, X, **more)
+
+    return available_if(lambda self: self._has_method(name))(ask)
+
+
+class ReducedModel(BaseEstimator):  # type: ignore[misc]  # untyped
+    """A fitted model that takes the selected columns, as ``transform`` of its selector gives them.
+
+    ``fit`` does nothing, and ``clone`` gives the model itself. ``task`` and the like are passed on.
+
+    Parameters
+    ----------
+    selector : estimator
+        A fitted selector that predicts.
+    """
+
+    def __init__(self, selector: Any) -> None:
+        self.selector = selector
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of selected features."""
+        return int(self.selector.support_.sum())
+
+    @property
+    def feature_names_in_(self) -> AnyArray:
+        """Names of the selected features, if the selector knows names."""
+        return self.selector.feature_names_in_[self.selector.support_]
+
+    @property
+    def classes_(self) -> AnyArray:
+        """The classes, of a classifier."""
+        return self.selector.classes_
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Those of the selected features."""
+        return self.selector.feature_importances_[self.selector.support_]
+
+    def fit(self, X: Any = None, y: Any = None, **_: Any) -> ReducedModel:  # noqa: ARG002
+        """Do nothing: the model is fitted."""
+        return self
+
+    def _ask(self, method: str, X: Any, *more: Any, **named: Any) -> Any:
+        if hasattr(X, "shape"):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return getattr(self.selector, method)(X, *more, **named)
+
+    def _has_method(self, name: str) -> bool:
+        return hasattr(self.selector, name)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, **more: Any) -> float:
+        """The score of the predictions, as of the selector."""
+        return float(self._ask("score", X, y, sample_weight, **more))
+
+    predict = delegated(StepPredictor.predict)
+    predict_proba = delegated(PredictsClasses.predict_proba)
+    decision_function = delegated(PredictsClasses.decision_function)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_clone__(self) -> ReducedModel:
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = self.selector.__sklearn_tags__()
+        tags.transformer_tags = None
+        return tags

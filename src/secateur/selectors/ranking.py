@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -15,25 +14,15 @@ from secateur.data.tasks import check_pairs, check_whole, read_queries, weights_
 from secateur.losses.ranking import RankingLoss, get_ranking_loss
 from secateur.model_selection.ranking import ranking_score
 from secateur.path import SelectionPath
-from secateur.selectors.boosted import (
-    AGBMPenalty,
-    GBFSPenalty,
-    GroupTestedSelector,
-    GroupTestingParameters,
-)
+from secateur.selectors.boosted import AGBMPenalty, GBFSPenalty, GroupTestedSelector
 from secateur.selectors.boosted_base import BoostedInput, BoostedSelector
-from secateur.selectors.parameters import (
-    number,
-    one_of,
-    with_constructor,
-    with_parameters_of,
-)
+from secateur.selectors.parameters import number, one_of, with_constructor, with_parameters_of
 from secateur.typing import FloatArray
 
 
 @with_constructor
-class RankingParameters:
-    """The loss of ranking.
+class BoostedRanker(BoostedSelector):
+    """Boosted trees with feature costs that order the documents of queries.
 
     Parameters
     ----------
@@ -57,10 +46,6 @@ class RankingParameters:
     eval_at: int | None = number(
         1, whole=True, or_none=True, advice="Use 10, or None for all documents."
     ).default(10)
-
-
-class BoostedRanker(BoostedSelector, RankingParameters):
-    """Boosted trees with feature costs that order the documents of queries."""
 
     _target_type: TargetType = "ranking"
 
@@ -127,11 +112,7 @@ class BoostedRanker(BoostedSelector, RankingParameters):
 
     def predict(self, X: Any) -> FloatArray:
         """The score of each row; documents of a query are ordered by falling scores."""
-        return self._response(X)
-
-    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
-        """The scores at each step of the path."""
-        return self._staged(X)
+        return super().predict(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None) -> float:
         """NDCG at ``eval_at``, the mean over queries by their weight.
@@ -179,7 +160,7 @@ class AGBMRanker(BoostedRanker, AGBMPenalty):
 
 
 @with_constructor
-class GTGBMRanker(GroupTestedSelector, BoostedRanker, GroupTestingParameters, AGBMPenalty):
+class GTGBMRanker(GroupTestedSelector, BoostedRanker, AGBMPenalty):
     """A-GBM with group tests, for learning to rank and tables with very many features.
 
     As AGBMRanker, with the group tests of GTGBMClassifier.
