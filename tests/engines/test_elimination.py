@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,7 +16,12 @@ from secateur.data.frames import read_table
 from secateur.data.table import Fold
 from secateur.engines.boosted import search
 from secateur.engines.boosted.engine import BoostedData
-from secateur.engines.boosted.search import BoostedEngine, Elimination, can_eliminate
+from secateur.engines.boosted.search import (
+    BoostedEngine,
+    Elimination,
+    can_eliminate,
+    with_most_gain,
+)
 from secateur.engines.boosted.trees import BoostingParams
 from secateur.engines.boosted.whole_fit import boost_small
 from secateur.losses import get_loss
@@ -77,7 +83,7 @@ def test_the_features_that_are_left_are_those_of_the_naive_loop(data, fold):
     assert sorted(found) == [0, 1, 2]
 
 
-@pytest.mark.parametrize("way", [(0.0, 5), (0.3, 5), (0.3, 0)])
+@pytest.mark.parametrize("way", [(0.0, 5), (0.3, 5)])
 def test_few_candidates_and_several_at_once_leave_the_informative_features(data, fold, way):
     elimination = Elimination(data, PARAMS, fold.train, np.arange(12))
     sizes = [len(elimination.down_to(size, *way)) for size in (9, 5, 3)]
@@ -118,7 +124,18 @@ def test_where_trials_take_too_much_work_the_features_of_least_gain_go(data, fol
     base = engine.fit(0.0)
     monkeypatch.setattr(search, "MAX_WORK", 0.0)
     monkeypatch.setattr(search, "LITTLE_WORK", 0.0)
-    assert [step.n_features for step in engine.eliminate(base, [6, 3])] == [6, 3]
+    steps = list(engine.eliminate(base, [6, 3]))
+    assert [step.n_features for step in steps] == [6, 3]
+    for before, after in pairwise([base, *steps]):
+        most = before.support[np.argsort(-before.weight)[: after.n_features]]
+        assert after.support.tolist() == sorted(most)
+
+
+@pytest.mark.parametrize(("size", "expected"), [(3, [0, 3, 4]), (1, [3]), (5, [0, 1, 3, 4])])
+def test_features_that_are_kept_go_before_those_with_the_largest_gain(size, expected):
+    keep = np.arange(5) == 3
+    found = with_most_gain(np.array([0, 1, 3, 4]), np.array([3.0, 1.0, 0.0, 2.0]), keep, size)
+    assert found.tolist() == expected
 
 
 def test_features_of_different_costs_are_not_eliminated_by_loss_alone(data, fold):

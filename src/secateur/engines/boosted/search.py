@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from secateur._kernels.threads import Threads
-from secateur.data.binning import described, take_columns
+from secateur.data.binning import BinnedColumns, described, take_columns
 from secateur.data.costs import CostModel
 from secateur.data.table import Fold
 from secateur.engines.boosted.engine import BoostedData
@@ -19,7 +20,7 @@ from secateur.engines.boosted.whole_fit import LOSSES, WholeFit, boost_small
 from secateur.engines.fold_losses import FoldLosses, mean_of
 from secateur.losses import Loss
 from secateur.path.step import Step
-from secateur.typing import FloatArray, IntArray
+from secateur.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from secateur.engines.boosted.multitask import TasksData
@@ -38,9 +39,9 @@ SEARCH_RATE = 0.2  # the learning rate of a search; the chosen step is fitted at
 SHORT_RATE, SHORT_ROUNDS = 0.3, 30
 MAX_ROWS = 12_000  # of short fits; half of them find worse subsets
 MIN_ROWS = 800  # training rows below which a quarter of them decides nothing
-# How features are dropped: how many together, as a share of those left, and of how many more that
-# are tried one by one. The first that is fast enough; the last drops those with the least gain.
-WAYS_TO_DROP = ((0.0, 5), (0.05, 5), (0.1, 5), (0.2, 5), (0.3, 5), (0.1, 0), (0.3, 0))
+# How features are dropped by short fits: how many together, as a share of those left, and of how
+# many more that are tried one by one. The first that is fast enough; else by the gains of the fits.
+WAYS_TO_DROP = ((0.0, 5), (0.05, 5), (0.1, 5), (0.2, 5), (0.3, 5))
 LITTLE_WORK = 2e8  # cells: a tenth of a second, which is always spent
 MAX_WORK = 4.0  # the work of elimination, as a multiple of that of the fits it begins from
 
@@ -126,8 +127,9 @@ class BoostedEngine:
         self._patience = math.ceil(patience / self._speed)
         self._losses: Sequence[FoldLosses] = ()
         self._whole: list[WholeFit] | None = None
-        # by penalty, the features of each fold, and of all rows unless there is a single fold
-        self._supports: dict[float, list[IntArray]] = {}
+        # by penalty, the features of each fold, and of all rows unless there is a single fold,
+        # with their total gains
+        self._found: dict[float, list[tuple[IntArray, FloatArray]]] = {}
         self.metric = data.metric
 
     @property
@@ -181,7 +183,7 @@ class BoostedEngine:
             n_done = last
         n_best = best.n_rounds if folds else n_rounds
         self._losses = [fit.losses_after(n_best) for fit in folds]
-        self._supports[params.penalty] = [fit.support_after(n_best) for fit in fits]
+        self._found[params.penalty] = [fit.support_after(n_best) for fit in fits]
         if len(fits) > len(folds):
             for _ in range(n_best):
                 self._on_round()
@@ -207,7 +209,7 @@ class BoostedEngine:
             for step in self._data.run(self._data.everything, last).steps:  # noqa: B007
                 self._on_round()
             kept = (*kept, step)
-        self._supports[params[-1].penalty] = [step.support for step in kept]
+        self._found[params[-1].penalty] = [(step.support, step.weight) for step in kept]
         return kept[-1]
 
     def fold_losses(self, step: Step) -> Sequence[FoldLosses]:
@@ -240,25 +242,31 @@ class BoostedEngine:
         penalty of its own: its number is just below that of the step it comes from.
         """
         data, penalty = self._data, step.penalty
-        if not isinstance(data, BoostedData) or penalty not in self._supports:
+        if not isinstance(data, BoostedData) or penalty not in self._found:
             return
-        pairs = zip(self._parts, self._supports[penalty], strict=True)
-        parts = [Elimination(data, self._params, fold.train, its) for fold, its in pairs]
-        work = [sum(part.work(min(sizes), *way) for part in parts) for way in WAYS_TO_DROP]
+        found, keep = self._found[penalty], data.cost_model.keep
+        pairs = zip(self._parts, found, strict=True)
+        parts = [Elimination(data, self._params, fold.train, its[0]) for fold, its in pairs]
         n_trained = step.model.n_rounds * sum(len(part.train) for part in self._parts)
         begun = tree_cells(n_trained * data.cells_per_row(), self._params, data.loss)
         most = max(LITTLE_WORK, MAX_WORK * begun)
-        affordable = (way for way, its in zip(WAYS_TO_DROP, work, strict=True) if its <= most)
-        way = next(affordable, WAYS_TO_DROP[-1])
+        work = [sum(part.work(min(sizes), *way) for part in parts) for way in WAYS_TO_DROP]
+        ways = (way for way, its in zip(WAYS_TO_DROP, work, strict=True) if its <= most)
+        way = next(ways, None)
+        base = replace(self._params, penalty=0.0, max_features=None)
         for size in sizes:
             penalty = float(np.nextafter(penalty, -np.inf))
-            base = replace(self._params, penalty=0.0, max_features=None)
-            params = [replace(base, only=part.down_to(size, *way)) for part in parts]
+            if way is None:
+                left = [with_most_gain(*its, keep, size) for its in found]
+            else:
+                left = [part.down_to(size, *way) for part in parts]
+            params = [replace(base, only=its) for its in left]
             fits = self._whole_fits(params)
             if fits:
                 fewer = self._fit_whole(fits, data.threads, base)
             else:
                 fewer = self._fit_by_rounds(params)
+            found = self._found[base.penalty]
             details = {**fewer.details, "eliminated_from": step.n_features}
             yield replace(fewer, penalty=penalty, details=details)
 
@@ -277,6 +285,12 @@ def can_eliminate(data: BoostedData, params: BoostingParams, folds: Sequence[Fol
         and bool(folds)
         and min(len(fold.train) for fold in folds) >= MIN_ROWS
     )
+
+
+def with_most_gain(support: IntArray, gains: FloatArray, keep: BoolArray, size: int) -> IntArray:
+    """So many of the features: those that are kept anyway, then those with the largest gains."""
+    order = np.lexsort((-gains, ~keep[support]))
+    return np.sort(support[order[: max(size, int(keep[support].sum()))]])
 
 
 def tree_cells(n_cells: float, params: BoostingParams, loss: Loss) -> float:
@@ -307,16 +321,22 @@ class Elimination:
         is_held = np.arange(len(rows)) % 4 == 3
         self._fold = Fold(np.flatnonzero(~is_held), np.flatnonzero(is_held))
         self._target, self._weight = data.target[rows], data.weight[rows]
-        self._columns = described(data.columns, support, data.codes(rows, support))
+        self._data, self._rows = data, rows
         self._support, self._is_kept = support, data.cost_model.keep[support]
         self._left, self._gains = np.arange(len(support)), np.empty(0)
+
+    @cached_property
+    def _columns(self) -> BinnedColumns:
+        return described(
+            self._data.columns, self._support, self._data.codes(self._rows, self._support)
+        )
 
     def work(self, size: int, share: float, n_more: int) -> float:
         """The cells to be added up until so many features are left, about."""
         k, cells = len(self._support), 0.0
         while k > size:
             n_drop = min(max(1, int(share * k)), k - size)
-            cells += (n_drop + n_more if n_more else 1) * k
+            cells += (n_drop + n_more) * k
             k -= n_drop
         cells *= len(self._fold.train) * SHORT_ROUNDS
         return tree_cells(cells, self._params, self._loss)
@@ -324,7 +344,7 @@ class Elimination:
     def down_to(self, size: int, share: float, n_more: int) -> IntArray:
         """Drop features until so many are left, a share of them at once; returns the others.
 
-        Those that are dropped are the best of ``n_more`` candidates more; 0: those of least gain.
+        Those that are dropped are the best of ``n_more`` candidates more.
         """
         if not len(self._gains):
             self._gains = self._fit(self._left)[1]

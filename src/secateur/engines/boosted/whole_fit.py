@@ -111,10 +111,20 @@ class WholeFit:
         """The losses of the rows that are held out after so many rounds."""
         return FoldLosses(self._held_losses[n_rounds - 1], self._held_weight, counts=self._counts)
 
-    def support_after(self, n_rounds: int) -> IntArray:
-        """The features in use after so many rounds, sorted, and those that are kept anyway."""
+    def support_after(self, n_rounds: int) -> tuple[IntArray, FloatArray]:
+        """The features in use after so many rounds or kept anyway, sorted, and their gains."""
         features, entered_at = self._entries()
-        return np.union1d(features[entered_at < n_rounds], np.flatnonzero(self._cost_model.keep))
+        kept = np.flatnonzero(self._cost_model.keep)
+        support = np.union1d(features[entered_at < n_rounds], kept)
+        return support, self._gains_after(n_rounds)[support]
+
+    def _gains_after(self, n_rounds: int) -> FloatArray:
+        """The total gain of each feature after so many rounds."""
+        parts = [(f[r < n_rounds], g[r < n_rounds]) for f, g, r in self._splits]
+        feature, gain = map(np.concatenate, zip(*parts, strict=True))
+        n_features = self._begun.columns.n_features
+        total = np.bincount(feature, gain, minlength=n_features)
+        return total.astype(np.float64, copy=False)
 
     @property
     def n_cells(self) -> float:
@@ -178,12 +188,9 @@ class WholeFit:
         features, entered_at = self._entries()
         for j in features[entered_at < n_rounds].tolist():
             use.add(j)
-        n_features = self._begun.columns.n_features
-        parts = [(f[r < n_rounds], g[r < n_rounds]) for f, g, r in self._splits]
-        feature, gain = map(np.concatenate, zip(*parts, strict=True))
         return Step.of(
             use.entered,
-            np.bincount(feature, gain, minlength=n_features),
+            self._gains_after(n_rounds),
             penalty=self._params.penalty,
             objective=self._objective[n_rounds - 1],
             cost=use.total_cost,
