@@ -238,8 +238,7 @@ class _PenaltySearch:
 
     def _none_instead(self, empty: Step | None) -> Iterator[Step]:
         """The step without features, where the best that was seen may be chance."""
-        means = [step.score.mean if step.score else math.inf for step in self.seen]
-        if empty is not None and not empty.n_features and is_chance(self.seen[np.argmin(means)]):
+        if empty is not None and not empty.n_features and is_chance(min(self.seen, key=_mean)):
             yield empty
 
     def _nearer(self, before: Step, penalty: float) -> Iterator[Step]:

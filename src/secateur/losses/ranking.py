@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -31,6 +31,7 @@ class Queries:
     start: IntArray  # where each query begins, and the end of the last
     gain: FloatArray  # 2^label - 1, as the order
     discount_sums: FloatArray  # of the ranks before each rank
+    _best: dict[int, FloatArray] = field(default_factory=dict, repr=False)  # by k
 
     @classmethod
     def of(cls, number: IntArray, label: FloatArray, rows: IntArray | None = None) -> Queries:
@@ -71,9 +72,10 @@ class Queries:
 
     def best(self, k: int) -> FloatArray:
         """The largest possible DCG at k."""
-        found = np.empty(len(self))
-        kernels.best_dcg(self.arrays, k, self.discount_sums, found)
-        return found
+        if k not in self._best:
+            self._best[k] = np.empty(len(self))
+            kernels.best_dcg(self.arrays, k, self.discount_sums, self._best[k])
+        return self._best[k]
 
     def ndcg(self, raw: FloatArray, k: int | None, best: FloatArray | None = None) -> FloatArray:
         """NDCG at k of each query, for the scores of all rows; None is all documents.

@@ -29,7 +29,14 @@ from secateur.model_selection.comparison import Comparison, Trial, TrialStatus
 from secateur.model_selection.encoding import on_numbers
 from secateur.model_selection.folds import outer_folds, read_seed
 from secateur.model_selection.methods import read_methods
-from secateur.model_selection.rows import Rows, hash_of, read_metric, read_rows, with_threads
+from secateur.model_selection.rows import (
+    DEFAULT_SCORING,
+    Rows,
+    hash_of,
+    read_metric,
+    read_rows,
+    with_threads,
+)
 from secateur.model_selection.trials import ComparisonContext, TrialSpec, run_trials
 from secateur.model_selection.validators import read_validators
 from secateur.path import versions
@@ -38,7 +45,6 @@ from secateur.path.stopping import real_number, whole_number
 from secateur.storage.stored_table import StoredTable
 
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100)
-DEFAULT_SCORING = {"classification": "accuracy", "regression": "r2", "ranking": "ndcg@10"}
 IGNORED_PARAMETERS = ("n_jobs", "executor", "verbose")  # parameters that change no result
 
 

@@ -106,7 +106,7 @@ class Comparison(codec.Saved, Refrozen):
     feature_names : sequence of str
     fold_sizes : sequence of (int, int)
         Number of training and test rows of each fold.
-    target_type : {"classification", "regression"}
+    target_type : {"classification", "regression", "ranking"}
     metric : str
     greater_is_better : bool
     seed : int
