@@ -36,7 +36,7 @@ from .selectors.featboost import FeatBoostClassifier, FeatBoostRegressor, IISReg
 from .selectors.feature_gradients import FeatureGradientsSelector
 from .selectors.grafting import GraftingClassifier, GraftingRegressor
 from .selectors.multitask import MultitaskAGBMClassifier, MultitaskAGBMRegressor
-from .selectors.ranking import AGBMRanker, GBFSRanker, GTGBMRanker
+from .selectors.ranking import AGBMRanker, GBFSRanker, GTGBMRanker, MultitaskAGBMRanker
 from .selectors.warm_up import warm_up
 from .storage.open_table import open_table
 
@@ -69,6 +69,7 @@ __all__ = [
     "IISRegressor",
     "MaxFeatures",
     "MultitaskAGBMClassifier",
+    "MultitaskAGBMRanker",
     "MultitaskAGBMRegressor",
     "NearBest",
     "OneStandardError",

@@ -134,32 +134,36 @@ def _rankers(more: dict[str, Any]) -> dict[str, Problem]:
     }
 
 
-def _multitask(target: Callable[..., Any], weighted: dict[str, Any]) -> dict[str, Problem]:
-    """Problems of the multitask classes."""
+def _multitask(
+    target: Callable[..., Any], weighted: dict[str, Any], queries: Any = None
+) -> dict[str, Problem]:
+    """Problems of the multitask classes; of the ranker, every query is of one task."""
     X, gaps, frame, wide = tables.numeric(), tables.missing(), tables.categories(), tables.wide()
-    stacked = {names.TASK_OF_ROWS: tables.tasks()}
+    by_query = {} if queries is None else {"qid": queries}
+    stacked = {names.TASK_OF_ROWS: tables.tasks() if queries is None else queries % 3}
+    fit = {**stacked, **by_query}
     columns = np.column_stack([target(X), target(X, 3)]).astype(object)
     columns[::9, 1] = None
     fast = {**FAST, "max_iter": 12, "cv": 2}
     given = {"group_penalty": 0.05, "task_penalty": 0.02}
     tested = {"search": "group_testing", "expected_features": 3, "leaf_size": 8, "group_size": 2}
     return {
-        "numeric": Problem(X, target(X), fast, stacked, stacked),
+        "numeric": Problem(X, target(X), fast, fit, stacked),
         "missing": Problem(
-            gaps, target(gaps), {**fast, **given, "common_trees": False}, stacked, stacked
+            gaps, target(gaps), {**fast, **given, "common_trees": False}, fit, stacked
         ),
         "categories": Problem(
-            frame, target(frame), {**fast, **given, "common_trees": False}, stacked, stacked
+            frame, target(frame), {**fast, **given, "common_trees": False}, fit, stacked
         ),
-        "wide target": Problem(X, columns, {**fast, "group_penalty": [0.2, 0.05]}),
+        "wide target": Problem(X, columns, {**fast, "group_penalty": [0.2, 0.05]}, by_query),
         "costs": Problem(
-            X, target(X), {**fast, **GROUPED, "cost_budget": 9.0, **weighted}, stacked, stacked
+            X, target(X), {**fast, **GROUPED, "cost_budget": 9.0, **weighted}, fit, stacked
         ),
         "group tests": Problem(
             wide,
             target(wide),
             {**fast, **tested, "group_penalty": 0.05, "max_features": 4},
-            {**stacked, "sample_weight": tables.weights()},
+            {**fit, "sample_weight": tables.weights()},
             stacked,
         ),
     }
@@ -257,6 +261,11 @@ FAMILIES: dict[str, dict[str, Callable[[], dict[str, Problem]]]] = {
         "AGBMRanker": lambda: _rankers({}),
         "GTGBMRanker": lambda: _rankers(TESTED),
     },
+    "multitask_ranking": {
+        "MultitaskAGBMRanker": lambda: _multitask(
+            tables.three_classes, {"loss": "pairwise"}, tables.queries()
+        ),
+    },
     "grafting": {
         "GraftingClassifier": lambda: _grafting(tables.two_classes, tables.three_classes),
         "GraftingRegressor": lambda: _grafting(tables.numbers, tables.numbers),
@@ -282,7 +291,7 @@ FAMILIES: dict[str, dict[str, Callable[[], dict[str, Problem]]]] = {
 }
 """Golden file, then class, then its problems."""
 
-EXACT = {"boosted", "group_testing", "multitask", "ranking"}
+EXACT = {"boosted", "group_testing", "multitask", "ranking", "multitask_ranking"}
 """Golden files whose numbers are compared bit for bit."""
 
 

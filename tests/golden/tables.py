@@ -86,9 +86,9 @@ def two_classes(X: Any, seed: int = 0) -> Any:
     return np.where(signal(X, seed) > 0.1, "yes", "no")
 
 
-def three_classes(X: Any) -> Any:
+def three_classes(X: Any, seed: int = 0) -> Any:
     """A target of three classes."""
-    return np.digitize(signal(X), [-0.7, 0.7])
+    return np.digitize(signal(X, seed), [-0.7, 0.7])
 
 
 def weights() -> Any:

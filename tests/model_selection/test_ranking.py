@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
+import pandas as pd
 import pytest
 from reference import ranking as naive
+from scipy.sparse import csr_matrix
 from sklearn.metrics import label_ranking_average_precision_score, ndcg_score
 from sklearn.model_selection import KFold
 
@@ -12,6 +16,7 @@ from secateur import AGBMRanker, AGBMRegressor, compare, held_out, report, stabi
 from secateur.datasets import make_ranking
 from secateur.exceptions import InputError, ParameterError
 from secateur.losses.ranking import Queries
+from secateur.model_selection.baselines import Baseline, Columns
 from secateur.model_selection.ranking import query_metric, ranking_score
 
 MADE = make_ranking(40, (3, 12), n_features=8, n_informative=2, random_state=1)
@@ -145,13 +150,44 @@ def test_compare():
         compare(MADE.X, MADE.y, "f_regression", qid=MADE.query)
 
 
-def test_compare_with_lightgbm():
-    pytest.importorskip("lightgbm")
-    found = compare(
-        MADE.X, MADE.y, "gbdt_topk", qid=MADE.query, validators="trees", cv=2, sizes=[2]
-    )
+PACKAGES = {"gbdt_topk": "lightgbm", "cegb": "lightgbm", "xgb_topk": "xgboost"}
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_compare_with_other_libraries(name):
+    pytest.importorskip(PACKAGES[name])
+    validated = {"validators": "ridge", "cv": 2, "sizes": [2], "random_state": 0}
+    found = compare(MADE.X, MADE.y, name, qid=MADE.query, **validated)
     subsets = [trial.subsets[0].support.tolist() for trial in found.trials]
     assert all(set(each) == set(MADE.relevant.tolist()) for each in subsets)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_other_libraries_take_queries_in_any_order_and_any_columns(name):
+    pytest.importorskip(PACKAGES[name])
+    rng = np.random.default_rng(0)
+    named = {f"x{j}": column for j, column in enumerate(MADE.X.T)}
+    named["town"] = np.where(rng.random(len(MADE.y)) < 0.1, None, "Bern")
+    frame = pd.DataFrame(named).astype({"town": "category"})
+    mixed = rng.permutation(len(MADE.y))
+    for table in (frame, csr_matrix(MADE.X)):
+        rows = table.iloc[mixed] if table is frame else table[mixed]
+        found = Baseline(name, "ranking", 0).fit(rows, MADE.y[mixed], MADE.query[mixed])
+        assert set(found.order_[:2]) == set(MADE.relevant.tolist())
+
+
+def test_cegb_holds_out_whole_queries():
+    columns = Columns(None, np.zeros(1, bool), np.zeros(6), False, 0, np.array([0, 0, 1, 2, 2, 2]))
+    is_test = columns.draw()
+    assert is_test.any()
+    assert all(len(set(is_test[columns.qid == query])) == 1 for query in range(3))
+    assert columns.queries(~is_test).sum() + columns.queries(is_test).sum() == 6
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "xgboost", None)
+    with pytest.raises(ImportError, match=r"xgboost"):
+        Baseline("xgb_topk", "ranking").fit(MADE.X, MADE.y, MADE.query)
 
 
 def test_page_shows_the_metric(tmp_path):

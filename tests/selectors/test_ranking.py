@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
 
-from secateur import AGBMRanker, GBFSRanker, GTGBMRanker, open_table
+from secateur import AGBMRanker, FeatBoostRegressor, GBFSRanker, GTGBMRanker, open_table
 from secateur.datasets import make_ranking
 from secateur.exceptions import InputError, InputTypeError, ParameterError
 from secateur.execution import disk
@@ -246,3 +246,9 @@ def test_bad_parameters():
             single(**params).fit(X, Y, qid=QUERY)
     with pytest.raises(InputError, match="'qid' must name"):
         single().fit(X, Y, qid=QUERY).score(X, Y)
+
+
+@pytest.mark.parametrize("name", ["ndcg@10", "map", "mrr"])
+def test_forward_selection_says_that_it_knows_no_queries(name):
+    with pytest.raises(ParameterError, match=f"Got '{name}', which is one of queries. Use AGBMR"):
+        FeatBoostRegressor(scoring=name).fit(X, Y)

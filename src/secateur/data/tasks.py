@@ -210,6 +210,32 @@ def check_pairs(number: IntArray, grade: FloatArray) -> None:
         )
 
 
+def check_one_task(number: IntArray, tasks: Sequence[TaskRows]) -> None:
+    """Refuse queries with rows in several tasks."""
+    task_of = np.empty(len(number), np.int64)
+    for t, each in enumerate(tasks):
+        task_of[each.rows] = t
+    _, first, of_row = np.unique(number, return_index=True, return_inverse=True)
+    own = task_of[first][of_row]
+    others = np.flatnonzero(task_of != own)
+    if len(others):
+        n_shared, row = len(np.unique(number[others])), int(others[0])
+        names = [tasks[int(t)].key for t in (own[row], task_of[row])]
+        raise InputError(
+            f"The rows of a query must be of one task. Got {n_shared} queries in several tasks, one"
+            f" of them in {some_of(names)}. Name queries by task as well, as in (task, query)."
+        )
+
+
+def check_pairs_of_tasks(number: IntArray, tasks: Sequence[TaskRows]) -> None:
+    """Refuse tasks from which no order can be learnt."""
+    for each in tasks:
+        try:
+            check_pairs(np.unique(number[each.rows], return_inverse=True)[1], each.target.values)
+        except InputError as error:
+            raise InputError(f"Task {each.key!r}: {error}") from error
+
+
 def weights_of_rows(sample_weight: Any, number: IntArray) -> Any:
     """Weights of queries, in the order of their first rows, as weights of rows; others as given."""
     if sample_weight is None or np.ndim(sample_weight) != 1:

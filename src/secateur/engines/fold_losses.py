@@ -12,7 +12,7 @@ import numpy as np
 from secateur.path.cutting import DIFFERENCE_ERROR, Best
 from secateur.path.path import SelectionPath
 from secateur.path.step import Origin, Score
-from secateur.typing import FloatArray
+from secateur.typing import FloatArray, IntArray
 
 MODEL_SHARE = 0.25  # of a model in the mean of its probabilities and those of a constant
 
@@ -41,6 +41,10 @@ class FoldLosses:
         """For the sum of w^2 (loss - m)^2 at a mean m that is known only later."""
         squared, losses = self.squared_weights, self.losses
         return np.array([squared @ (losses * losses), squared @ losses, squared.sum()])
+
+    def take(self, places: IntArray, unit: FloatArray) -> FoldLosses:
+        """Some of the losses, each divided by its unit."""
+        return FoldLosses(self.losses[places] / unit, self.weights[places], counts=self._counts)
 
     @classmethod
     def joined(cls, parts: Sequence[FoldLosses], units: Sequence[float]) -> FoldLosses:

@@ -1,4 +1,4 @@
-"""Baselines to compare with: filters, mRMR, L1 penalties, RFECV, Boruta, LightGBM's CEGB."""
+"""Baselines to compare with: filters, mRMR, L1, RFECV, Boruta, LightGBM's CEGB, top-k rankers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MAX_RANKED = 50
 L1_GRID = np.logspace(0.05, 2.5, 12)  # multiples of the smallest C at which any feature enters
 # Multiples of the gain of the best first split.
 CEGB_GRID = np.logspace(np.log10(0.25), np.log10(0.002), 8)
-TAKE_CATEGORIES = {"mutual_info", "random", "cegb", "gbdt_topk", "all"}
+TAKE_CATEGORIES = {"mutual_info", "random", "cegb", "gbdt_topk", "xgb_topk", "all"}
 
 
 class Baseline(BaseEstimator):  # type: ignore[misc]  # untyped base
@@ -55,6 +55,9 @@ class Baseline(BaseEstimator):  # type: ignore[misc]  # untyped base
             values, is_category = as_matrix(X, dense=self.name == "boruta")
             is_classes = self.target_type == "classification"
             y = np.asarray(y)
+            if qid is not None:  # LightGBM and XGBoost want the rows of a query together
+                by_query = np.argsort(qid, kind="stable")
+                values, y, qid = values[by_query], y[by_query], np.asarray(qid)[by_query]
             columns = Columns(values, is_category, y, is_classes, self.random_state, qid)
             order, self.n_own_ = RANKERS[self.name](columns)
             self.order_: IntArray = np.asarray(order, np.int64)
@@ -80,7 +83,27 @@ class Columns(NamedTuple):
     y: AnyArray
     is_classes: bool
     seed: Any
-    qid: Any = None  # the query of each row, for ranking
+    qid: Any = None  # the query of each row, for ranking; rows of a query follow each other
+
+    @property
+    def categories(self) -> list[int]:
+        """The numbers of the columns that are categories."""
+        found: list[int] = np.flatnonzero(self.is_category).tolist()
+        return found
+
+    def draw(self) -> BoolArray:
+        """A mask of a fifth of the rows, or of the rows of a fifth of the queries."""
+        names, of_row = np.unique(self._units, return_inverse=True)
+        order = np.random.default_rng(self.seed).permutation(len(names))
+        return (order < max(1, len(names) // 5))[of_row]
+
+    def queries(self, mask: Any = slice(None)) -> IntArray | None:
+        """The sizes of the queries of some rows, as LightGBM takes them; None without queries."""
+        return None if self.qid is None else np.unique(self.qid[mask], return_counts=True)[1]
+
+    @property
+    def _units(self) -> AnyArray:
+        return np.arange(len(self.y)) if self.qid is None else self.qid
 
 
 def as_matrix(X: Any, *, dense: bool = False) -> tuple[Any, BoolArray]:
@@ -190,62 +213,83 @@ def boruta(columns: Columns) -> tuple[IntArray, int]:
     return np.lexsort([-history, chooser.ranking_]), int(chooser.support_.sum())
 
 
-def _lightgbm(columns: Columns, **more: Any) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-    """The package, the parameters of its models, and the options of its data sets."""
-    package = import_optional("lightgbm", "This method", "lightgbm")
-    parameters = more | {
-        "verbosity": -1,
-        "num_leaves": 15,
-        "min_data_in_leaf": min(20, max(1, columns.values.shape[0] // 50)),
-        "seed": columns.seed,
-        "deterministic": True,
-    }
-    categories = np.flatnonzero(columns.is_category).tolist()
-    return package, parameters, {"categorical_feature": categories, "params": parameters}
-
-
 def coupled_cegb(columns: Columns) -> tuple[IntArray, int]:
     """LightGBM with a penalty for the first use of a feature; the best on a fifth is its choice."""
-    X, y = columns.values, columns.y
-    codes = np.unique(y, return_inverse=True)[1] if columns.is_classes else y
-    n_classes = int(codes.max()) + 1 if columns.is_classes else 0
-    lightgbm, free, options = _lightgbm(
-        columns,
-        objective={0: "regression", 2: "binary"}.get(n_classes, "multiclass"),
-        num_class=n_classes if n_classes > 2 else 1,
-        min_data_in_bin=1,
+    lightgbm = import_optional("lightgbm", "This method", "lightgbm")
+    codes, free = _lightgbm_parameters(columns)
+    coupled = {"cegb_penalty_feature_coupled": [1.0] * columns.values.shape[1]}
+    parameters = {**free, **coupled, "cegb_tradeoff": 0.0}
+    is_test = columns.draw()
+    options = {"categorical_feature": columns.categories, "params": parameters}
+    train, test = (
+        {"data": columns.values[part], "label": codes[part], "group": columns.queries(part)}
+        for part in (~is_test, is_test)
     )
-    parameters = free | {"cegb_penalty_feature_coupled": [1.0] * X.shape[1], "cegb_tradeoff": 0.0}
-    options |= {"params": parameters, "free_raw_data": False}
-    is_test = np.random.default_rng(columns.seed).permutation(len(y)) < len(y) // 5
-    train = lightgbm.Dataset(X[~is_test], codes[~is_test], **options)
-    test = train.create_valid(X[is_test], codes[is_test])
+    fitted = lightgbm.Dataset(**train, **options, free_raw_data=False)
+    scored = fitted.create_valid(**test)
     # the gain of the best first split without penalty
-    trees = lightgbm.train(free, train, 1).dump_model()["tree_info"]
+    trees = lightgbm.train(free, fitted, 1).dump_model()["tree_info"]
     scale = max((tree["tree_structure"].get("split_gain", 0.0) for tree in trees), default=0.0)
     gains, losses = [], []
     for share in CEGB_GRID:
-        penalized = parameters | {"cegb_tradeoff": max(scale * share, 1e-12)}
-        model = lightgbm.train(penalized, train, 100, valid_sets=[test])
+        penalized = {**parameters, "cegb_tradeoff": max(scale * share, 1e-12)}
+        model = lightgbm.train(penalized, fitted, 100, valid_sets=[scored])
         gains.append(np.asarray(model.feature_importance("gain"), np.float64))
-        losses.append(next(iter(model.best_score["valid_0"].values())))
+        value = next(iter(model.best_score["valid_0"].values()))
+        losses.append(value if columns.qid is None else -value)  # NDCG is a score
     own = gains[int(np.argmin(losses))]
     order, n_used = entry_order(gains, own)
     return order[:n_used], int(np.count_nonzero(own))
 
 
+def _lightgbm_parameters(columns: Columns) -> tuple[AnyArray, dict[str, Any]]:
+    """The labels as LightGBM takes them, and its parameters for them."""
+    is_classes, n_rows = columns.is_classes, len(columns.y)
+    codes = np.unique(columns.y, return_inverse=True)[1] if is_classes else columns.y
+    n_classes = int(codes.max()) + 1 if is_classes else 0
+    parameters = {
+        "objective": {0: "regression", 2: "binary"}.get(n_classes, "multiclass"),
+        "num_class": n_classes if n_classes > 2 else 1,
+        "verbosity": -1,
+        "learning_rate": 0.1,
+        "num_leaves": 15,
+        "min_data_in_leaf": min(20, max(1, n_rows // 50)),
+        "min_data_in_bin": 1,
+        "seed": columns.seed,
+        "deterministic": True,
+    }
+    if columns.qid is not None:
+        parameters |= {"objective": "lambdarank", "eval_at": [10]}
+    return codes, parameters
+
+
 def gbdt_topk(columns: Columns) -> tuple[IntArray, None]:
     """The features of the largest gain in LambdaRank of LightGBM on all of them."""
-    order = np.argsort(columns.qid, kind="stable")
-    sizes = np.unique(np.asarray(columns.qid)[order], return_counts=True)[1]
-    lightgbm, parameters, options = _lightgbm(columns, objective="lambdarank")
-    train = lightgbm.Dataset(columns.values[order], columns.y[order], group=sizes, **options)
+    lightgbm = import_optional("lightgbm", "This method", "lightgbm")
+    labels, parameters = _lightgbm_parameters(columns)
+    options = {"categorical_feature": columns.categories, "params": parameters}
+    train = lightgbm.Dataset(columns.values, labels, group=columns.queries(), **options)
     return _descending(lightgbm.train(parameters, train, 100).feature_importance("gain")), None
 
 
-def at_random(columns: Columns) -> tuple[IntArray, None]:
-    """Any order: what a method must beat."""
-    return np.random.default_rng(columns.seed).permutation(len(columns.is_category)), None
+def xgb_topk(columns: Columns) -> tuple[IntArray, None]:
+    """The features of the largest gain in XGBoost's rank:ndcg on all of them."""
+    xgboost = import_optional("xgboost", "This method", "xgboost")
+    values, kinds = columns.values, np.where(columns.is_category, "c", "q").tolist()
+    if columns.categories:  # a missing category is -1, which XGBoost does not take
+        values = np.where(columns.is_category & (values < 0), np.nan, values)
+    options = {"feature_types": kinds, "enable_categorical": True}
+    train = xgboost.DMatrix(values, columns.y, qid=columns.qid, **options)
+    parameters = {
+        "objective": "rank:ndcg",
+        "verbosity": 0,
+        "learning_rate": 0.1,
+        "grow_policy": "lossguide",
+        "max_leaves": 15,
+        "seed": columns.seed,
+    }
+    gain = xgboost.train(parameters, train, 100).get_score(importance_type="total_gain")
+    return _descending([gain.get(f"f{j}", 0.0) for j in range(values.shape[1])]), None
 
 
 def entry_order(sizes: list[FloatArray], own: FloatArray) -> tuple[IntArray, int]:
@@ -267,5 +311,10 @@ RANKERS: dict[str, Callable[[Columns], tuple[Any, int | None]]] = {
     "boruta": boruta,
     "cegb": coupled_cegb,
     "gbdt_topk": gbdt_topk,
-    "random": at_random,
+    "xgb_topk": xgb_topk,
+    # what any method must beat
+    "random": lambda columns: (
+        np.random.default_rng(columns.seed).permutation(len(columns.is_category)),
+        None,
+    ),
 }

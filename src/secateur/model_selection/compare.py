@@ -99,8 +99,9 @@ def compare(
     groups : array of shape (n_rows,), default=None
         Which rows belong together; folds keep them so.
     qid : array of shape (n_rows,), default=None
-        The query of each row, for ranking: the methods are agbm, gbfs, gtgbm, gbdt_topk (the
-        features of the largest gain in LightGBM's LambdaRank), random and all.
+        The query of each row, for ranking: the methods are agbm, gbfs, gtgbm, gbdt_topk and
+        xgb_topk (the features of the largest gain in LightGBM's LambdaRank, in XGBoost's
+        rank:ndcg), cegb, random and all.
     sample_weight : array of shape (n_rows,), default=None
         For methods and validators that take weights, and for scores.
     time_limit : float, default=None

@@ -267,6 +267,11 @@ def read_scoring(scoring: Any, target_type: str) -> tuple[Scorer, str]:
     wanted = default if scoring is None else scoring
     if callable(wanted):
         return wanted, getattr(wanted, "__name__", "score")
+    if query_metric(wanted) is not None:
+        raise ParameterError(
+            f"'scoring' must be a metric of rows here. Got {scoring!r}, which is one of queries. "
+            "Use AGBMRanker or another ranker, whose fit takes 'qid'."
+        )
     try:
         return get_scorer(wanted), str(wanted)
     except (ValueError, TypeError) as error:

@@ -197,7 +197,9 @@ class MultitaskSelector(GroupTestedSelector):
             if shared is None:  # binned by itself
                 own = table if len(rows) == table.n_rows else table.take(rows)
                 data = self._data(given, own, each.weight, threads)
-                data, place = replace(data, target=values, loss=each.loss), np.arange(len(rows))
+                queries = None if given.queries is None else given.queries[rows]
+                data = replace(data, target=values, loss=each.loss, queries=queries)
+                place = np.arange(len(rows))
             else:
                 target, weight = stacked or (np.zeros(table.n_rows), np.ones(table.n_rows))
                 target[rows], weight[rows] = values, each.weight
@@ -206,8 +208,9 @@ class MultitaskSelector(GroupTestedSelector):
             min_leaf = min_leaf_rows(self.min_samples_leaf, each.weight)
             unit, key = each.unit if len(fits) > 1 else 1.0, str(each.task.key)
             tasks.append(TaskData(key, data, rows, place, each.penalty, min_leaf, unit))
-        name = fits[0].loss.metric
-        metric = f"relative {name}" if len(tasks) > 1 and given.classes is None else name
+        metric = fits[0].loss.metric
+        if len(tasks) > 1 and given.classes is None and given.queries is None:
+            metric = f"relative {metric}"
         return TasksData(tasks, problem.cost_model, problem.n_rows, metric, TASK_SHARE)
 
     def _common(self, given: MultitaskInput, own: TasksData, threads: Threads) -> CommonData:
@@ -215,6 +218,7 @@ class MultitaskSelector(GroupTestedSelector):
         target, weight = given.stacked()
         loss = self._loss(Target(target, given.fits[0].task.target.classes), weight)
         data = replace(own.tasks[0].data, target=target, weight=weight, loss=loss, rows=None)
+        data = replace(data, queries=given.queries)
         if data.row_store is None:  # a task has bins of its own
             problem = given.problem
             binned = self._data(given, problem.table, weight, threads, group_weight=problem.weight)

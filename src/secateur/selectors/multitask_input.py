@@ -45,8 +45,8 @@ class TaskFit:
 
     @property
     def unit(self) -> float:
-        """What its best constant loses on average in regression; class losses need no unit."""
-        if self.task.target.classes is not None:
+        """What its best constant loses on average in regression; other losses need no unit."""
+        if self.task.target.classes is not None or self.loss.by_query:
             return 1.0
         values = self.task.target.values
         best = self.loss.baseline(values, self.weight)

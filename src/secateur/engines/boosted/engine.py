@@ -31,13 +31,14 @@ from secateur.typing import CodeArray, FloatArray, IntArray
 
 def _root_errors(data: BoostedData, baseline: FloatArray) -> FloatArray:
     """The squared error of the gradients of each output at the baseline."""
-    target, weight = data.target, data.weight
+    target, weight, number = data.target, data.weight, data.queries
     if data.rows is not None:
         target, weight = target[data.rows], weight[data.rows]
+        number = None if number is None else number[data.rows]
     raw = np.repeat(baseline[:, None], len(target), axis=1)
     gradient, hessian = np.empty_like(raw), np.empty_like(raw)
-    if data.queries is not None:
-        queries, sample = Queries.of(data.queries, target), np.full(len(target), 0.5)
+    if number is not None:
+        queries, sample = Queries.of(number, target), np.full(len(target), 0.5)
         outs = (gradient[0], hessian[0])
         data.ranking_loss.query_gradients(queries, raw[0], sample, data.threads, outs)
     else:

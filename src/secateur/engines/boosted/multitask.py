@@ -171,20 +171,19 @@ class CommonData(TasksData):
         feature_use = self.feature_use(fold, params)
         # penalties are part of the costs
         run = self.data.run(fold, replace(params, penalty=1.0), feature_use)
-        # the validation rows of each task that trains, as positions among those of the fold
-        n_rows, counts = len(self.data.target), are_counts(self.data.weight)
-        place, trains = np.full(n_rows, -1), np.zeros(n_rows, np.bool_)
-        place[np.sort(fold.test)] = np.arange(len(fold.test))
-        trains[fold.train] = True
-        scored = [task for task in self.tasks if trains[task.rows].any()]
-        places = [place[task.rows][place[task.rows] >= 0] for task in scored]
-        positions = np.concatenate(places)
-        unit = np.repeat([task.unit for task in scored], [len(each) for each in places])
+        # validation rows, or queries, of each task that trains: positions among those of the fold
+        is_in = np.zeros((2, len(self.data.target)), np.bool_)
+        is_in[0, fold.train] = is_in[1, fold.test] = True
+        number = self.data.queries
+        number = np.arange(len(self.data.target)) if number is None else number
+        tested = np.unique(number[fold.test])
+        scored = [task for task in self.tasks if is_in[0, task.rows].any()]
+        own = [np.unique(number[task.rows[is_in[1, task.rows]]]) for task in scored]
+        positions = np.searchsorted(tested, np.concatenate(own))
+        unit = np.repeat([task.unit for task in scored], [len(each) for each in own])
 
         def fold_losses(step: Step) -> FoldLosses:
-            seen = run.fold_losses(step)
-            losses, weight = seen.losses[positions], seen.weights[positions]
-            return FoldLosses(losses / unit, weight, counts=counts)
+            return run.fold_losses(step).take(positions, unit)
 
         def steps() -> Iterator[Step]:
             """The same steps, with the models and supports of all tasks."""
