@@ -6,10 +6,16 @@ import numpy as np
 import pytest
 
 from secateur import FeatureCosts, StopReason
+from secateur._kernels.threads import Threads
 from secateur.data.frames import read_table
+from secateur.data.table import Fold
 from secateur.engines.drive import drive
 from secateur.engines.featboost.forward import FeatBoost, ForwardParams, Weighting
-from secateur.engines.featboost.neighbours import NeighbourTargets, ScaledTable
+from secateur.engines.featboost.neighbours import (
+    NeighbourEvaluator,
+    NeighbourTargets,
+    ScaledTable,
+)
 
 
 class Ranker:
@@ -90,6 +96,13 @@ def test_a_reset_brings_back_the_first_ranking_without_a_fit():
     assert without[-1].order.tolist() == [0]
 
 
+def test_features_without_importance_are_no_candidates():
+    evaluator = Evaluator([9, 8, 7, 2, 1, 0])
+    path = path_of(Ranker([5, 4, 3]), evaluator, n_candidates=5)
+    assert path[-1].order.tolist() == [3, 4]
+    assert {feature for asked in evaluator.asked for feature in asked} == {3, 4, 5}
+
+
 def test_epsilon_must_be_passed():
     worth = [0.5, 0.05, 0.04, 0.0, 0.0, 0.0]
     path = path_of(Ranker([0, 1, 2]), Evaluator(worth), epsilon=0.045)
@@ -126,6 +139,25 @@ def test_no_more_than_max_features_and_no_weights_after_the_last():
 
 
 # ---- distances --------------------------------------------------------------------------------
+
+
+def test_only_copies_and_mirrored_copies_of_accepted_columns_are_left_out():
+    """Columns that agree in the values compared first are compared to the end, with each column."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(40, 1)), 6, axis=1)
+    X[20:, 1] = rng.normal(size=20)  # accepted as well: begins as the first does
+    X[:, 2] = -X[:, 1]
+    X[:, 3] = X[:, 1]
+    X[20:, 4] = rng.normal(size=20)
+    X[:, 5] = -X[:, 4]
+    table = ScaledTable(read_table(X), np.ones(40), standardize=False)
+    targets = NeighbourTargets(rng.integers(0, 2, 40).astype(float), np.ones(40), 2, 1)
+    fold = Fold(np.arange(30), np.arange(30, 40))
+    evaluator = NeighbourEvaluator(table, targets, [fold], lambda *_: 1.0, Threads(1))
+    evaluator.accept(0)
+    evaluator.accept(1)
+    scores = evaluator.scores(np.arange(6))[:, 0]
+    assert np.isnan(scores).tolist() == [True, True, True, True, False, False]
 
 
 def test_columns_are_standardised_and_filled_in():

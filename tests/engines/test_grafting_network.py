@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -156,3 +157,19 @@ def test_an_undone_graft_leaves_no_trace():
     assert growing.value(0.0) == value
     assert growing.support().tolist() == [1]
     np.testing.assert_allclose(growing.raw, growing.network.outputs(growing._hidden))
+
+
+def test_connections_at_zero_leave_room_for_other_features():
+    growing = GrowingNetwork(a_view(), GraftingParams(model="mlp", l2=0.01), np.ones(5))
+    growing.graft(0, 1)
+    growing.graft(1, 2)
+    growing.network = replace(growing.network, weight=np.array([0.5, 0.0]))
+    growing._predict()
+    limits = Limits(as_costs(None).bind("abcde"), max_features=2)
+    assert growing.is_open(limits)[0].all()
+    growing.drop_unused()
+    assert growing.network.feature.tolist() == [1]
+    assert growing.is_open(limits)[1].tolist() == [True, False, True, True, True]
+    growing.graft(1, 3)
+    assert growing.support().tolist() == [1, 3]
+    assert not growing.is_open(limits)[0, [0, 2, 4]].any()

@@ -80,9 +80,19 @@ def test_objectives_are_the_twins():
         objective = Objective(kind)
         np.testing.assert_allclose(objective.value(z), [other(value)[0] for value in z])
         np.testing.assert_allclose(objective.derivative(z), [other(value)[1] for value in z])
-        inside = objective.clipped(z)
-        assert (inside >= 0).all()
-        assert (inside <= 1).all()
+
+
+def test_the_error_rate_is_that_of_two_normal_classes():
+    z, share = np.array([-0.5, 0.0, 0.2, 0.5, 1.0, 1.2]), np.array([0.2])
+    found = Objective("error rate").estimate(z, share)
+    assert found[[0, 1]] == pytest.approx(0.2)  # nothing to learn: the smaller class is wrong
+    assert found[[4, 5]] == pytest.approx(0.0, abs=1e-9)
+    assert (np.diff(found) <= 0.0).all()
+    # z = .5 of equal classes: their means are two standard deviations apart
+    assert Objective("error rate").estimate(z[[3]], np.array([0.5])) == pytest.approx(
+        0.1587, abs=1e-4
+    )
+    np.testing.assert_allclose(Objective("residual variance").estimate(z, share), 1.0 - z)
 
 
 def test_accumulated_batches_give_one_update_of_their_mean():

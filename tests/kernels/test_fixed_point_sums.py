@@ -15,10 +15,13 @@ from secateur._kernels.histogram import (
     add_leaf_values,
     largest_terms,
     pack_rows,
+    pack_rows_unbiased,
     sum_leaves,
     sum_terms,
 )
+from secateur.engines.boosted.engine import MAX_ROWS, check_row_count
 from secateur.engines.boosted.rows import WeightScale
+from secateur.exceptions import InputError
 
 
 def make_rows(seed, n):
@@ -53,6 +56,23 @@ def test_packed_rows_hold_both_numbers(seed, n):
     np.testing.assert_array_equal(packed & 0xFFFFFFFF, qw)
     assert np.abs(q).max() == 32767
     assert (total >> 32, total & 0xFFFFFFFF) == (q.sum(), qw.sum())
+
+
+def test_few_steps_are_rounded_without_bias():
+    n, first = 200_000, 1_000_000
+    g = np.where(np.arange(n) % 1000 == 0, 0.999, -0.001)  # a mean of zero
+    w, qw, rows = np.ones(n), np.ones(n, np.int64), np.arange(n, dtype=np.uint32)
+    scale = gradient_scale(0.999, 0.002 * 10**9, 10**9)  # of a billion such rows
+    packed, again = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    scale = min(scale, 23.0)
+    total = pack_rows_unbiased(g, w, qw, rows, scale, first, 0, n, packed)
+    q = packed >> 32
+    assert np.abs(q - g * scale).max() < 1.0
+    assert abs((total >> 32) - (g * scale).sum()) < 4.0 * np.sqrt(0.25 * n)
+    assert abs(q[g < 0].sum() / (g[g < 0] * scale).sum() - 1.0) < 0.1  # not all zero
+    half = n // 2  # the same in two blocks
+    pack_rows_unbiased(g[half:], w, qw, rows, scale, first + half, 0, half, again)
+    np.testing.assert_array_equal(packed[half:], again[:half])
 
 
 @settings(max_examples=40)
@@ -116,6 +136,14 @@ def test_the_least_weight_of_a_side(weights, min_samples_leaf, min_weight):
 
 
 # ---------------------------------------------------------------------------- both halves fit
+
+
+def test_the_most_rows_still_have_a_scale_and_more_are_refused():
+    check_row_count(MAX_ROWS)
+    assert gradient_scale(1.0, float(MAX_ROWS), MAX_ROWS) >= 1.0  # all rows at the largest
+    assert not gradient_scale(1.0, 2.0**31, 2**31) > 0.0
+    with pytest.raises(InputError, match=r"at most 1,073,741,823 rows.*Got 2,147,483,648"):
+        check_row_count(2**31)
 
 
 @settings(max_examples=40)

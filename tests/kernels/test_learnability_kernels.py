@@ -201,8 +201,9 @@ def test_power_iteration_finds_the_top_eigenvalue(make):
     rng = np.random.default_rng(8)
     Z = rng.normal(size=(300, 30)) * np.r_[4.0, 2.0, np.ones(28)] * (rng.random((300, 30)) < 0.5)
     columns = make(Z - Z.mean(axis=0) if make is dense else Z)
-    found = top_eigenvalue(columns, np.arange(300), ONE)
+    found, vector = top_eigenvalue(columns, np.arange(300), ONE)
     assert found == pytest.approx(twin.top_eigenvalue(Z - Z.mean(axis=0)), rel=5e-3)
+    assert np.linalg.norm(vector) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("make", [dense, sparse])

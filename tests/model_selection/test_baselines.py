@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.feature_selection import SelectFdr, f_classif
 
+from secateur import compare
 from secateur.model_selection.baselines import Baseline, as_matrix
 from secateur.model_selection.trials import at_most, subsets_of
 from secateur.path import SelectionPath, Step, StopReason
@@ -37,6 +38,13 @@ def naive_mrmr(X, y, k):
 def test_mrmr_is_the_greedy_quotient(seed):
     X, y = problem(n_rows=40, n_features=8, seed=seed)
     assert Baseline("mrmr").fit(X, y).order_[:6].tolist() == naive_mrmr(X, y, 6)
+
+
+def test_mrmr_ranks_as_many_as_are_asked_for():
+    X, y = problem(n_features=90)
+    found = compare(X, y, "mrmr", sizes=[5, 70], cv=2, validators="logistic", random_state=0)
+    assert {len(s.support) for trial in found.trials for s in trial.subsets} == {5, 70}
+    assert len(Baseline("mrmr").fit(X, y).order_) == 50
 
 
 def test_mrmr_is_the_same_for_sparse_tables():

@@ -2,7 +2,8 @@
 
 Lines are those of Algorithm 1. What the paper leaves open is settled as in the library: the first
 feature has nothing to improve on; a candidate that is in already changes nothing; ties go to the
-cheaper feature, then to the better ranked; losses have a floor, so that no ratio is 0 / 0.
+cheaper feature, then to the better ranked; losses have a floor, so that no ratio is 0 / 0; features
+without importance are no candidates; AdaBoost leaves weights after a round no better than chance.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def featboost(
     n_resets = 0
     while len(X) < p and n_resets <= 1:  # line 3
         importance = np.asarray(rank(w))  # line 4
-        order = np.argsort(-importance, kind="stable").tolist() if importance.max() > 0 else []
+        order = [j for j in np.argsort(-importance, kind="stable").tolist() if importance[j] > 0]
         scores = {x: evaluate([*X, x]) for x in order[:m] if x not in X}  # line 5
         best, x = -np.inf, None
         for candidate, score in scores.items():  # line 6
@@ -47,8 +48,8 @@ def featboost(
             elif weighting == "adaboost":  # Eq. 4.4
                 wrong = np.asarray(errors(X)) > 0
                 error = w0[wrong].sum() / w0.sum()
-                if 0 < error < 1:
-                    alpha = max(np.log((1 - error) / error) + np.log(n_classes - 1), FLOOR)
+                alpha = np.log((1 - error) / error) + np.log(n_classes - 1) if 0 < error < 1 else 0
+                if alpha > 1e-12:  # better than chance
                     w = w * np.where(wrong, np.exp(min(alpha / alpha_before, 20.0)), 1.0)
                     w = w * (w0.sum() / w.sum())
                     alpha_before = alpha
@@ -65,8 +66,9 @@ def iis(rank, evaluate_alone, evaluate, predict, y, *, m, p, epsilon):
     X, scores = [], []
     while len(X) < p:
         importance = rank(target)
-        order = np.argsort(-importance, kind="stable")[:m].tolist()
-        if not max(importance) > 0:
+        order = [j for j in np.argsort(-importance, kind="stable").tolist() if importance[j] > 0]
+        order = order[:m]
+        if not order:
             break
         alone = [evaluate_alone(j, target) for j in order]
         best = max(alone)

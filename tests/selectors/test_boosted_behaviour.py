@@ -391,3 +391,33 @@ def test_a_class_that_is_held_out_whole_is_no_trouble():
             penalty=0.01, early_stopping=True, validation_fraction=0.5, random_state=seed
         ).fit(X, y)
         assert np.isfinite(selector.predict_proba(X)).all()
+
+
+def test_the_penalty_of_gbfs_means_the_same_under_subsampling():
+    """A stump whose gain is 1.5 times its penalty on all rows is grown on half of them as well."""
+    rng = np.random.default_rng(0)
+    X = np.repeat([0.0, 1.0], 1000)[:, None] + np.zeros((2000, 1))
+    y = X[:, 0] + 0.01 * rng.normal(size=2000)
+    half_of_sse = 0.5 * ((y - y.mean()) ** 2).sum()
+    for subsample in (1.0, 0.5):
+        settings = {"max_iter": 1, "max_depth": 1, "early_stopping": False, "random_state": 0}
+        below, above = (
+            GBFSRegressor(penalty=share * half_of_sse, subsample=subsample, **settings).fit(X, y)
+            for share in (0.67, 1.1)
+        )
+        assert below.support_.all()
+        assert not above.support_.any()
+
+
+def test_patience_follows_the_learning_rate():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5))
+    y = X[:, 0] + rng.normal(size=300)
+    found = {}
+    for rate in (0.3, 0.1, 0.01):
+        settings = {"learning_rate": rate, "penalty": 0.0, "early_stopping": True, "max_iter": 900}
+        n_done = []
+        AGBMRegressor(random_state=0, on_step=n_done.append, **settings).fit(X, y)
+        best = min(n_done, key=lambda step: step.score.mean).details["round"]
+        found[rate] = n_done[-1].details["round"] - best
+    assert found == {0.3: 10, 0.1: 10, 0.01: 100}

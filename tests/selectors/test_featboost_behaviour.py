@@ -107,10 +107,18 @@ def test_adaboost_raises_rows_that_are_wrong():
     for nothing_to_learn in (np.zeros(4), np.ones(4)):
         weighting.update(WithLosses(nothing_to_learn), np.array([0]))
         np.testing.assert_array_equal(weighting.weight, before)
-    weighting.update(WithLosses(np.array([1.0, 1.0, 1.0, 0.0])), np.array([0]))  # worse than chance
-    assert np.isfinite(weighting.weight).all()
-    weighting.update(WithLosses(np.array([1.0, 0.0, 0.0, 0.0])), np.array([0]))
-    assert np.isfinite(weighting.weight).all()
+
+
+def test_adaboost_leaves_the_weights_after_a_round_worse_than_chance():
+    weighting = Weighting(np.ones(100), "adaboost", 2)
+    few, most = (np.arange(100) < n for n in (10, 60))
+    weighting.update(WithLosses(few.astype(float)), np.array([0]))
+    before = weighting.weight.copy()
+    weighting.update(WithLosses(most.astype(float)), np.array([0]))
+    np.testing.assert_array_equal(weighting.weight, before)
+    weighting.update(WithLosses(few.astype(float)), np.array([0]))
+    growth = (weighting.weight[0] / weighting.weight[-1]) / (before[0] / before[-1])
+    assert growth == pytest.approx(np.e)  # alpha is that of the last round better than chance
 
 
 # ---- edges ------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from secateur import FeatureCosts, FeatureGradientsSelector
@@ -54,6 +55,8 @@ def test_no_arguments_select_at_most_a_feature_for_two_rows():
     assert selector.selection_.score.origin == "held_out"
     asked = FeatureGradientsSelector(random_state=0, cut="best").fit(X, y)
     assert asked.path_.n_features.max() > 30  # who asks for a cut is not limited
+    wider = FeatureGradientsSelector(random_state=0, max_features=100).fit(X, y)
+    assert 30 < wider.path_.n_features.max() <= 100  # nor is who gives a limit
 
 
 def one_bad_fold(n=60, n_features=300):
@@ -162,6 +165,21 @@ def test_the_estimate_is_near_the_true_value_and_says_what_it_is():
     labels = quick(penalty=0.3).fit(X, y > 0).learnability_
     assert labels.kind == "error rate"
     assert 0.02 < float(labels) < 0.2
+
+
+@pytest.mark.parametrize("share", [0.5, 0.2, 0.05])
+def test_the_estimated_error_rate_is_that_of_classes_of_any_share(share):
+    rng = np.random.default_rng(0)
+    y = rng.random(8000) < share
+    X = rng.normal(size=(8000, 6))
+    X[:, :2] += 1.5 * y[:, None]
+    error = 1.0 - LogisticRegression().fit(X[:, :2], y).score(X[:, :2], y)
+    found = quick(penalty=0.3).fit(X, y)
+    assert found.support_[:2].all()
+    assert float(found.learnability_) == pytest.approx(error, abs=0.02)
+    in_blocks = ((X[k::8], y[k::8]) for k in range(8))
+    stream = FeatureGradientsSelector(random_state=0).fit(in_blocks)
+    assert float(stream.learnability_) < share + 0.01
 
 
 def test_the_order_of_rows_does_not_matter():

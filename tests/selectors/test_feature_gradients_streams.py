@@ -72,6 +72,19 @@ def test_a_changing_target_is_followed():
     assert chosen(selector) == {2, 6, 10}
 
 
+def test_the_scale_is_that_of_the_top_eigenvalue_from_the_first_block_on():
+    rng = np.random.default_rng(0)
+    selector = FeatureGradientsSelector(penalty=0.3, target_type="regression", random_state=0)
+    so_far = np.empty((0, 20))
+    for _ in range(5):
+        hidden = rng.normal(size=(1000, 1))
+        X = np.hstack([hidden + rng.normal(size=(1000, 8)), rng.normal(size=(1000, 12))])
+        so_far = np.vstack([so_far, X])
+        selector.partial_fit(X, X[:, 0] + rng.normal(size=1000))
+        top = np.linalg.eigvalsh(np.corrcoef(so_far.T))[-1]
+        assert selector._session.stream.scale == pytest.approx(top, rel=0.05)
+
+
 def test_few_rows_wait_for_more():
     selector = FeatureGradientsSelector(random_state=0)
     for number, (X, y) in enumerate(blocks(5, n=30)):

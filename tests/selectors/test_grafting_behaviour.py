@@ -167,6 +167,53 @@ def test_newest_only_is_worse_than_all_but_falls(cancer):
     assert counts == list(range(len(counts)))
 
 
+def test_given_penalties_end_where_the_paper_ends(cancer):
+    X, y = cancer
+    given = {"l1": 1e-3, "l0": 0.003, "random_state": 0}
+    plain, scored = (
+        GraftingClassifier(**given).fit(X, y),
+        GraftingClassifier(cv=0, **given).fit(X, y),
+    )
+    assert plain.selection_.index == len(plain.path_) - 1
+    np.testing.assert_array_equal(plain.support_, scored.support_)
+    chosen = GraftingClassifier(cut="one_se", **given).fit(X, y)
+    assert chosen.path_.has_scores
+    assert chosen.support_.sum() < plain.support_.sum()
+
+
+@pytest.mark.parametrize("params", [{"l0": 1e-5}, {"adjust": "newest"}, {"model": "mlp"}])
+def test_grafts_that_end_at_max_iter_draw_a_warning(cancer, params):
+    X, y = cancer
+    settings = {"l1": 1e-3, "cv": 0, **params}
+    with pytest.warns(ConvergenceWarning, match=r"after 3 grafts.*Raise max_iter=3") as result:
+        found = GraftingClassifier(max_iter=3, **settings).fit(X, y)
+    assert result[0].filename == __file__
+    assert found.path_.stop_reason is StopReason.MAX_ITER
+    assert found.n_grafts_ == 3
+
+
+def test_max_iter_that_is_just_enough_is_the_end(cancer):
+    X, y = cancer
+    whole = GraftingClassifier(l1=1e-3, l0=0.01, cv=0).fit(X, y)
+    found = quiet_fit(GraftingClassifier(l1=1e-3, l0=0.01, cv=0, max_iter=whole.n_grafts_), X, y)
+    assert found.path_.stop_reason is whole.path_.stop_reason is StopReason.FINISHED
+
+
+@pytest.mark.parametrize("model", ["linear", "mlp"])
+def test_discounts_apply_as_features_enter_one_by_one(model):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    y = X[:, 0] + 0.2 * X[:, 1] + 0.2 * X[:, 2] + 0.1 * rng.normal(size=300)
+    settings = {"model": model, "l1": 0.12, "cv": 0, "adjust": "newest"}
+    together = {"costs": FeatureCosts(feature_groups={"lab": [0, 1]})}
+    found = GraftingRegressor(**settings, **together).fit(X, y)
+    alone = GraftingRegressor(**settings).fit(X, y)
+    assert 1 in found.path_[-1].support
+    assert found.feature_importances_[1] > 1.2 * alone.feature_importances_[1]
+    values = [step.objective for step in found.path_]
+    assert values == sorted(values, reverse=True)
+
+
 # ---- hard cases -------------------------------------------------------------------------------
 
 

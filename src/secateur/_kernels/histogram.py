@@ -72,6 +72,26 @@ def pack_rows(g, w, quantised_weight, rows, scale, start, stop, packed_out):
 
 
 @njit(cache=True, nogil=True)
+def pack_rows_unbiased(g, w, quantised_weight, rows, scale, before, start, stop, packed_out):
+    """The same for few steps: rounded up as often as the fraction says, by the number of the row.
+
+    To the nearest step, many small gradients would all become zero. ``before`` rows come before the
+    block; the random number of a row is that of ``sampling.shares_of``.
+    """
+    total = np.int64(0)
+    for i in range(start, stop):
+        r = rows[i]
+        z = np.uint64(before + np.int64(r)) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        share = np.float64((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
+        q = np.int64(np.floor(w[r] * g[r] * scale + share))
+        packed_out[r] = (q << 32) + quantised_weight[r]
+        total += packed_out[r]
+    return total
+
+
+@njit(cache=True, nogil=True)
 def sum_leaves(g, h, w, rows, bounds, scales, first, last, sums_out):
     """Exact sums of w g, w h and, if scaled, w of each leaf, ``rows[start:stop]`` by ``bounds``."""
     for leaf in range(first, last):

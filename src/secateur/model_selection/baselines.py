@@ -30,7 +30,7 @@ from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 MAX_DENSE_CELLS = 200_000_000  # sparse tables with more cells are not made dense: 1.6 GB
 FALSE_DISCOVERIES = 0.05  # the false discovery rate at which the F test makes its own choice
-# How many features mRMR ranks, and how many recursive elimination drops one at a time.
+# How many features mRMR ranks unless more are asked for; recursive elimination drops these singly.
 MAX_RANKED = 50
 L1_GRID = np.logspace(0.05, 2.5, 12)  # multiples of the smallest C at which any feature enters
 # Multiples of the gain of the best first split.
@@ -42,11 +42,16 @@ class Baseline(BaseEstimator):  # type: ignore[misc]  # untyped base
     """Ranks features: ``order_`` has the best first, ``n_own_`` of them are its own choice."""
 
     def __init__(
-        self, name: str = "random", target_type: str = "classification", random_state: Any = None
+        self,
+        name: str = "random",
+        target_type: str = "classification",
+        random_state: Any = None,
+        n_ranked: int = MAX_RANKED,
     ) -> None:
         self.name = name
         self.target_type = target_type
         self.random_state = random_state
+        self.n_ranked = n_ranked
 
     def fit(self, X: Any, y: Any, qid: Any = None) -> Any:
         """Rank the features; `all` has no ranking."""
@@ -58,7 +63,8 @@ class Baseline(BaseEstimator):  # type: ignore[misc]  # untyped base
             if qid is not None:  # LightGBM and XGBoost want the rows of a query together
                 by_query = np.argsort(qid, kind="stable")
                 values, y, qid = values[by_query], y[by_query], np.asarray(qid)[by_query]
-            columns = Columns(values, is_category, y, is_classes, self.random_state, qid)
+            given = (values, is_category, y, is_classes, self.random_state, qid)
+            columns = Columns(*given, self.n_ranked)
             order, self.n_own_ = RANKERS[self.name](columns)
             self.order_: IntArray = np.asarray(order, np.int64)
         return self
@@ -84,6 +90,7 @@ class Columns(NamedTuple):
     is_classes: bool
     seed: Any
     qid: Any = None  # the query of each row, for ranking; rows of a query follow each other
+    n_ranked: int = MAX_RANKED  # how many mRMR ranks
 
     @property
     def categories(self) -> list[int]:
@@ -159,7 +166,7 @@ def mrmr(columns: Columns) -> tuple[list[int], None]:
     relevance = np.nan_to_num(_f_scores(columns)[0], nan=0.0, posinf=np.finfo(float).max)
     order = [int(relevance.argmax())]
     redundancy = np.zeros(len(relevance))
-    while len(order) < min(MAX_RANKED, len(relevance)):
+    while len(order) < min(columns.n_ranked, len(relevance)):
         last = values[:, [order[-1]]]
         last = np.asarray(last.todense() if sp.issparse(last) else last).ravel()
         redundancy += np.abs(values.T @ (last - last.mean())) / len(last)  # correlations

@@ -25,10 +25,12 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from secateur.data.table import Fold
 from secateur.exceptions import InputError, SecateurError
 from secateur.execution.dask import DaskExecutor
+from secateur.model_selection.baselines import Baseline
 from secateur.model_selection.comparison import Subset, Trial, TrialStatus
 from secateur.model_selection.encoding import as_features, fit_method
 from secateur.model_selection.rows import Metric, Rows
@@ -86,7 +88,11 @@ def select(context: ComparisonContext, spec: TrialSpec) -> Trial:
             train = context.rows.take(context.folds[spec.fold].train)
             started = perf_counter()
             seed = context.seed_of(spec.fold)
-            fitted, sources = fit_method(spec.method, train, seed, context.n_jobs)
+            method = spec.method
+            if isinstance(method, Baseline):
+                most = max(method.n_ranked, *context.sizes, 0)
+                method = clone(method).set_params(n_ranked=most)
+            fitted, sources = fit_method(method, train, seed, context.n_jobs)
             seconds = perf_counter() - started
             subsets = subsets_of(fitted, context.sizes, sources)
     except Exception as error:  # noqa: BLE001 - any method may fail in its own way

@@ -34,6 +34,7 @@ class StopReason(StrEnum):
     COST_BUDGET = "cost_budget"
     PATIENCE = "patience"
     TIME_LIMIT = "time_limit"
+    MAX_ITER = "max_iter"
     NO_GAIN = "no_gain"
     REPEATED = "repeated"
     INTERRUPTED = "interrupted"

@@ -115,8 +115,9 @@ class BoostedSelector(StepPredictor):
         With a single penalty: stop when a held-out loss falls no more; "auto": above 10,000 rows.
     validation_fraction : float, default=0.1
         The share of rows that early stopping holds out.
-    n_iter_no_change : int, default=10
-        Rounds without a lower loss on held-out rows after which a fit stops.
+    n_iter_no_change : int or "auto", default="auto"
+        Rounds without a lower loss on held-out rows after which a fit stops; "auto" is 10, at a
+        learning rate below 0.1 the inverse of the rate.
     categorical_features : None, "from_dtype", list or mask, default=None
         Columns of categories; those of a category type are always taken as such.
 
@@ -139,13 +140,19 @@ class BoostedSelector(StepPredictor):
     subsample: float = number(0, 1, above=True, advice="Use 1 for all rows.").default(1.0)
     early_stopping: Any = one_of(True, False, "auto").default("auto")
     validation_fraction: float = number(0, 1, above=True, below=True).default(0.1)
-    n_iter_no_change: int = number(1, whole=True).default(10)
+    n_iter_no_change: Any = number(1, whole=True, words=("auto",)).default("auto")
     categorical_features: Any = None
 
     _criterion: ClassVar[Literal["gbfs", "agbm"]]
     _max_penalty: ClassVar[float]
     _fits_on_disk = frozenset({"here", "cluster"})
     _after_lost_cluster = "fit(..., resume=selector.path_) goes on from them."
+
+    @property
+    def _patience(self) -> int:
+        """Rounds without a lower loss after which a fit stops."""
+        given = self.n_iter_no_change
+        return max(10, round(1.0 / self.learning_rate)) if given == "auto" else int(given)
 
     def _read_penalty(self) -> float | list[float] | None:
         return read_penalty("penalty", self.penalty, self._max_penalty)
@@ -263,7 +270,7 @@ class BoostedSelector(StepPredictor):
         elif isinstance(data, BoostedData) and can_eliminate(data, params, folds):
             more = {"limit": params.max_features, "patience": 1}
             params = replace(params, max_features=None)
-        patience, fast = self.n_iter_no_change, is_fast(given, data)
+        patience, fast = self._patience, is_fast(given, data)
         engine = BoostedEngine(data, params, folds, patience, progress.round, is_fast=fast)
         if "limit" in more:
             more["eliminate"] = engine.eliminate
@@ -306,7 +313,7 @@ class BoostedSelector(StepPredictor):
         return PathSearch(
             run.steps,
             score=run.score if is_scored else None,
-            rules=[Patience(self.n_iter_no_change)] if is_scored else [],
+            rules=[Patience(self._patience)] if is_scored else [],
             on_step=progress.round_or_stop,
         )
 

@@ -80,8 +80,9 @@ class FeatureGradientsSelector(PathSelector):
 
     z estimates how much of the target a linear model on the features could explain, without
     fitting one, also where there are more features than rows. f is 1 - z for regression
-    (residual variance) and (1 - sqrt(z)) / 2 for classification (error rate). Features with v > 0
-    are selected. This is a transformer: it does not predict.
+    (residual variance) and (1 - sqrt(z)) / 2 for classification (error rate). Features with s above
+    1/2, or above 2/3 of the largest s if that is less, are selected. This is a transformer: it does
+    not predict.
 
     Parameters
     ----------
@@ -117,7 +118,7 @@ class FeatureGradientsSelector(PathSelector):
         Which step of the path is chosen. None is the fewest features within one standard error of
         the best along a scored grid; an automatic grid then ends before a subset with more than
         one feature for two rows (for five, if there are no scores), times the number of classes
-        if there are more than two.
+        if there are more than two, unless ``max_features`` is given.
     executor : DaskExecutor, default=None
         Computes the ``accumulate`` batches of an update on the workers of a cluster, each of which
         gets all rows; None computes them in this process.
@@ -242,7 +243,7 @@ class FeatureGradientsSelector(PathSelector):
             return [PathSearch(steps, on_step=progress.round_or_stop)]
         n_penalties = GRID_POINTS if given.penalty is None else len(given.penalty)
         progress.expect(n_penalties, (len(folds) + (len(folds) != 1)) * n_epochs + 1)
-        limit = given.max_features(self.cut, is_scored=bool(folds)) or np.inf
+        limit = given.max_features(self, is_scored=bool(folds)) or np.inf
         return [
             search_penalties(
                 engine,
@@ -259,7 +260,7 @@ class FeatureGradientsSelector(PathSelector):
         self.__dict__.pop("_session", None)
         super()._remember(given)
         self.target_type_ = given.params.target_type
-        self._max_unscored = given.max_features(self.cut, is_scored=False)
+        self._max_unscored = given.max_features(self, is_scored=False)
 
     def _default_rule(self) -> CuttingRule:
         """One standard error along a scored grid; the best step otherwise, within a limit."""

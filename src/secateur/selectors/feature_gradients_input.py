@@ -54,7 +54,8 @@ class Learnability:
     ----------
     value : float
         The residual variance of a linear model on them, as a share of the target's, or its error
-        rate, averaged over classes (one against the rest) or thresholds.
+        rate if classes are normal with equal covariance, averaged over classes (one against the
+        rest) or thresholds. It is at most the share of the smaller class.
     standard_error : float
         Over batches; NaN with a single batch.
     kind : {"residual variance", "error rate"}
@@ -128,10 +129,11 @@ class GradientsInput(FitInput):
     params: SearchParams
     penalty: float | list[float] | None
 
-    def max_features(self, cut: Any, *, is_scored: bool) -> int | None:
-        """The largest subset of an automatic penalty; None where groups may have any size."""
+    def max_features(self, estimator: Any, *, is_scored: bool) -> int | None:
+        """The largest subset of an automatic penalty; None where the user, or groups, set it."""
         cost_model = self.problem.cost_model
-        if self.penalty is not None or cut is not None or cost_model.feature_groups is not None:
+        given = (self.penalty, estimator.cut, estimator.max_features, cost_model.feature_groups)
+        if any(each is not None for each in given):
             return None
         n_free = int((cost_model.keep | (cost_model.cost == 0.0)).sum())
         per_feature = ROWS_PER_FEATURE if is_scored else ROWS_PER_FEATURE_UNSCORED

@@ -24,7 +24,7 @@ from secateur.execution.disk import FileAllocator
 from secateur.execution.distributed_columns import DistributedColumns, file_number_blocks
 from secateur.execution.worker import number_blocks
 from secateur.losses import Loss, get_loss
-from secateur.path import Best, OneStandardError, Patience, Selection
+from secateur.path import Best, OneStandardError, Patience, Selection, StopReason
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.base import PathSelector, warn_caller
 from secateur.selectors.inputs import (
@@ -78,7 +78,7 @@ class GraftingSelector(StepPredictor):
         The penalty on ``sum alpha |w|``, where alpha are the costs (Eq. 7). "auto" traces a falling
         grid from the smallest value that keeps everything out, scores each on held-out rows, and
         lets ``cut`` choose; a sequence is a grid of your own. If weights are grafted one by one
-        (``l0``, "mlp", "newest") "auto" is one small value, and each graft is a step.
+        (``l0``, "mlp", "newest") "auto" is one small value, and ``cut`` chooses one of the grafts.
     l0 : float, default=0.0
         The penalty of a feature in use, times its cost; makes the choice greedy (Section 3.2.2).
     l2 : float, default=0.0
@@ -97,6 +97,9 @@ class GraftingSelector(StepPredictor):
         The largest violation of optimality and duality gap, as shares of those at the start.
     max_iter : int, default=200
         Grafting rounds for one L1 penalty; one by one, the number of grafts.
+    cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
+        Which step of the path is chosen. None is the fewest features within one standard error of
+        the best; where ``l1`` is a number the last step, the solution of Eq. 7, without folds.
     random_state : int, RandomState or None, default=None
         Draws the folds; grafting itself is deterministic.
     executor : DaskExecutor, default=None
@@ -160,7 +163,13 @@ class GraftingSelector(StepPredictor):
         super().fit(X, y, sample_weight, groups)
         error = max(self.kkt_violation_, self.dual_gap_)
         is_cut_short = self.n_iter_ >= self.max_iter and error > self.tol
-        if is_cut_short and not self._params().one_by_one:
+        if self.path_.stop_reason is StopReason.MAX_ITER:
+            warn_caller(
+                f"Grafting stopped after {self.max_iter} grafts, where one more would still lower "
+                f"the criterion. Raise max_iter={self.max_iter}, or the penalties.",
+                ConvergenceWarning,
+            )
+        elif is_cut_short and not self._params().one_by_one:
             warn_caller(
                 f"Grafting stopped after 'max_iter' rounds, before the optimum was reached. Got an "
                 f"error of {error:.1e} with tol={self.tol:.1e}. Raise max_iter={self.max_iter}.",
@@ -186,8 +195,9 @@ class GraftingSelector(StepPredictor):
         return given.extended(GraftingInput, loss=loss, l1=l1)
 
     def _folds(self, given: GraftingInput) -> list[Fold]:
-        """The folds of ``cv`` if there is a choice to make; none for a single step."""
-        if isinstance(given.l1, float) and not self._params().one_by_one:
+        """The folds of ``cv`` if there is a choice to make; none for penalties that are given."""
+        is_chosen = self._params().one_by_one and self.cut is not None
+        if isinstance(given.l1, float) and not is_chosen:
             return []
         return super()._folds(given)
 
@@ -258,9 +268,8 @@ class GraftingSelector(StepPredictor):
         return params_of(self, GraftingParams, l1=0.0)
 
     def _default_rule(self) -> CuttingRule:
-        """The only step of a single penalty; else the fewest features within one standard error."""
-        is_single = isinstance(read_penalty("l1", self.l1), float) and not self._params().one_by_one
-        return Best() if is_single else OneStandardError()
+        """The last step of penalties that are given, else the fewest within one standard error."""
+        return Best() if isinstance(read_penalty("l1", self.l1), float) else OneStandardError()
 
     def _set_selection(self, selection: Selection) -> None:
         super()._set_selection(selection)

@@ -22,11 +22,23 @@ from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensembl
 from secateur.engines.boosted.whole_fit import WholeFit, suits
 from secateur.engines.fold_losses import FoldLosses, pool
 from secateur.engines.limits import FeatureUse
+from secateur.exceptions import InputError
 from secateur.execution.blocks import CodeBlock, Executor, FitRows, LocalRowStore, RowStore
 from secateur.losses import Loss, fixed_point_sum
 from secateur.losses.ranking import Queries, RankingLoss
 from secateur.path.step import Score, Step
 from secateur.typing import CodeArray, FloatArray, IntArray
+
+MAX_ROWS = 2**30 - 1  # the largest gradient of so many rows still has a step: see `gradient_scale`
+
+
+def check_row_count(n_rows: int) -> None:
+    """Refuse more rows than sums of rounded gradients have room for."""
+    if n_rows > MAX_ROWS:
+        raise InputError(
+            f"Boosted trees are fitted to at most {MAX_ROWS:,} rows. Got {n_rows:,}. Give a sample "
+            "of the rows."
+        )
 
 
 def _root_errors(data: BoostedData, baseline: FloatArray) -> FloatArray:
@@ -219,6 +231,7 @@ class BoostedData:
 
     def _executor(self, fold: Fold) -> Executor:
         """The rows of a fold, where they are."""
+        check_row_count(len(fold.train))
         rows_of = (np.sort(fold.train), np.sort(fold.test))
         fit = (self.loss.n_outputs, self.category)
         return self.where.executor(FitRows(self.target, self.weight, *rows_of, *fit))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from secateur._kernels.histogram import (
     add_leaf_values,
     largest_terms,
     pack_rows,
+    pack_rows_unbiased,
     sum_leaves,
     sum_terms,
 )
@@ -251,12 +252,13 @@ def term_sums(block: RowBlock, k: int, scale_g: float, scale_gg: float) -> IntAr
     return np.array([sum(terms) for terms in zip(*found, strict=True)])
 
 
-def pack(block: RowBlock, k: int, scale: float) -> int:
+def pack(block: RowBlock, k: int, scale: float, is_coarse: bool) -> int:
     """Round and pack the rows of the tree; returns their packed sum."""
-    terms = (block.gradient[k], block.weight, block.quantised_weight, block.order, scale)
-    found = _by_thread(
-        block, lambda start, stop: pack_rows(*terms, start, stop, block.packed_by_row)
-    )
+    kernel, out = pack_rows, block.packed_by_row
+    terms: Any = (block.gradient[k], block.weight, block.quantised_weight, block.order, scale)
+    if is_coarse:
+        kernel, terms = pack_rows_unbiased, (*terms, block.first_row)
+    found = _by_thread(block, lambda start, stop: kernel(*terms, start, stop, out))
     return sum(int(total) for total in found)
 
 

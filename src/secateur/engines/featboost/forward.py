@@ -32,7 +32,8 @@ class Weighting:
 
     ``kind="adaboost"``: all misclassified rows by the same factor (Eq. 4.4), alpha =
     log((1 - err) / err) + log(n_classes - 1); w <- w * exp(alpha / previous alpha) for
-    misclassified rows. The paper writes this for all rows, which would change nothing.
+    misclassified rows. The paper writes this for all rows, which would change nothing. A round that
+    is no better than chance, where AdaBoost would stop, leaves the weights and the previous alpha.
     """
 
     def __init__(self, initial: FloatArray, kind: str | None = None, n_classes: int = 0) -> None:
@@ -60,10 +61,9 @@ class Weighting:
         else:
             wrong = ranker.errors(features)
             error = float(wrong @ self._initial) / self._total
-            if not 0.0 < error < 1.0:
+            if not 0.0 < error < 1.0 - 1.0 / self._n_classes:  # not better than chance: alpha <= 0
                 return
             latest = math.log((1.0 - error) / error) + math.log(self._n_classes - 1)
-            latest = max(latest, MIN_LOSS)  # worse than chance: AdaBoost would stop
             exponent = min(latest / self._previous, MAX_EXPONENT)
             factor = np.where(wrong > 0.0, math.exp(exponent), 1.0)
         self._previous = latest
@@ -140,11 +140,13 @@ class ForwardSelection:
         return self._step(folds)
 
     def _top_ranked(self) -> IntArray:
-        """The most important features within the budget; ties by cost, then by position."""
-        if not (self._importance > 0.0).any():
-            return np.empty(0, np.int64)
+        """The most important features within the budget; ties by cost, then by position.
+
+        Features of importance 0 are left out: their order would be that of the columns.
+        """
         order = np.lexsort((self._entry_cost, -self._importance))
-        return order[self._selected.allowed[order]][: self._params.n_candidates]
+        is_candidate = self._selected.allowed & (self._importance > 0.0)
+        return order[is_candidate[order]][: self._params.n_candidates]
 
     def _best(
         self, ranked: IntArray, tried: IntArray, target: FloatArray | None = None

@@ -107,8 +107,10 @@ def standardize_contrasts(y: FloatArray, weight: FloatArray) -> FloatArray:
     return centred[varies] / deviation[varies, None]
 
 
-def top_eigenvalue(columns: Centred, rows: IntArray, threads: Threads, seed: int = 0) -> float:
-    """The largest eigenvalue of the covariance of some rows, by power iteration."""
+def top_eigenvalue(
+    columns: Centred, rows: IntArray, threads: Threads, seed: int = 0
+) -> tuple[float, FloatArray]:
+    """The largest eigenvalue of the covariance of some rows, and its vector: power iteration."""
     start = np.random.default_rng(seed).standard_normal(len(columns.features))
     vector = start / np.linalg.norm(start)
     found = 0.0
@@ -116,12 +118,12 @@ def top_eigenvalue(columns: Centred, rows: IntArray, threads: Threads, seed: int
         product = times_covariance(columns, rows, vector, threads)
         latest = float(np.linalg.norm(product))
         if not latest > 0.0:
-            return 1.0
+            return 1.0, vector
         vector = product / latest
         if abs(latest - found) <= EIGENVALUE_TOL * latest:
-            return latest
+            break
         found = latest
-    return found
+    return latest, vector
 
 
 def times_covariance(
@@ -168,6 +170,12 @@ class Batches:
     estimator: Estimator
     gradients: Callable[..., Gradients]  # here, or on a cluster
 
+    @property
+    def shares(self) -> FloatArray:
+        """The share of rows in the class of each contrast; of regression it means nothing."""
+        # of mean 0 and variance 1, the larger value is the root of (1 - share) / share
+        return 1.0 / (1.0 + self.y.max(axis=1) ** 2)
+
     def draw(self, params: SearchParams, rng: np.random.Generator) -> Iterator[Batch]:
         """All rows once, shuffled, in batches of about the same size."""
         shuffled = rng.permutation(len(self.rows))
@@ -210,7 +218,7 @@ def make_batches(
     order = np.lexsort((total[rows], problem.target.values[rows]))
     rows, weight = rows[order], weight[order]
     sample = np.random.default_rng(params.seed).permutation(len(rows))[:EIGENVALUE_ROWS]
-    scale = top_eigenvalue(columns, rows[sample], threads, params.seed)
+    scale, _ = top_eigenvalue(columns, rows[sample], threads, params.seed)
     estimator = make_estimator(columns, params.order, scale, threads)
     gradients = estimator.gradients
     if executor is not None:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from secateur._kernels import learnability as dense
 from secateur._kernels import sparse_learnability as sparse
@@ -24,6 +25,7 @@ from secateur.typing import AnyArray, FloatArray, IntArray
 FLOAT64_ORDER = 7  # from this order on the coefficients are so large that float32 is not enough
 MIN_PARALLEL_CELLS = 20_000  # with fewer cells starting a second thread takes longer than the work
 STRAIGHT_BELOW = 0.01  # this z the square root is too steep, and is continued as a line
+TINY = 1e-12  # distance from 0 and 1 of z and of shares of classes, in reports
 DERIVATIVE_ABOVE_ONE = 0.025  # a small slope above z = 1, so that the search can come back
 ObjectiveKind = Literal["residual variance", "error rate"]
 # a_i of Eq. 1, by order: a polynomial that approximates 1 / x for eigenvalues from 0 to 1
@@ -80,10 +82,20 @@ class Objective:
         inside = -0.25 / np.sqrt(np.clip(z, STRAIGHT_BELOW, 1.0))
         return np.where(z > 1.0, -DERIVATIVE_ABOVE_ONE, inside)
 
-    def clipped(self, z: FloatArray) -> FloatArray:
-        """The loss for z clipped to [0, 1], for reports."""
-        z = np.clip(z, 0.0, 1.0)
-        return 1.0 - z if self.kind == "residual variance" else (1.0 - np.sqrt(z)) / 2.0
+    def estimate(self, z: FloatArray, share: FloatArray) -> FloatArray:
+        """What is reported: 1 - z, or the error rate where the class has this share of the rows.
+
+        The rate is that of the linear discriminant of two normal classes with equal covariance,
+        d standard deviations apart: z / (1 - z) = share (1 - share) d^2. Of equal shares it is near
+        (1 - sqrt(z)) / 2; of others that is far too high.
+        """
+        if self.kind == "residual variance":
+            return 1.0 - z
+        z, p = np.clip(z, TINY, 1.0 - TINY), np.clip(share, TINY, 1.0 - TINY)
+        half = 0.5 * np.sqrt(z / ((1.0 - z) * p * (1.0 - p)))
+        shift = 0.5 * np.log((1.0 - p) / p) / half
+        rate: FloatArray = p * ndtr(shift - half) + (1.0 - p) * ndtr(-shift - half)
+        return rate
 
 
 class Chain(NamedTuple):

@@ -269,8 +269,8 @@ class GradientsEngine:
             rng = np.random.default_rng(self.params.seed)
             z = [estimator.signals(batch) for batch in batches.draw(self.params, rng)]
         # the mean comes first: single batches may leave [0, 1]
-        mean = objective.clipped(np.mean(z, axis=0)).mean()
-        each = np.array([objective.value(one).mean() for one in z])
+        mean = objective.estimate(np.clip(np.mean(z, axis=0), 0.0, 1.0), batches.shares).mean()
+        each = np.array([objective.estimate(one, batches.shares).mean() for one in z])
         values, n = each - each.mean() + mean, len(z)
         details: dict[str, Any] = {
             **step.details,

@@ -99,15 +99,16 @@ class Stream:
             paid = self.units.column_cost[self.units.column_cost > 0.0]
             top = best_single_gain(batches, threads) / paid.mean() if len(paid) else 0.0
             self.penalty = float(top * len(columns.features) / AUTO_DIVISOR)
-        self._search(batches)
+        self._search(batches, 0.5 + 0.5 * by_target.mean)  # contrasts are -1 and 1
         self.n_rows += table.n_rows
         self.units.update_costs(self.adam.v)
 
     def _update_eigenvalue(self, columns: Centred, n_rows: int, threads: Threads) -> None:
-        """One power iteration per block, starting from the last vector."""
+        """Of the first block until it converges, then one power iteration for each block."""
         rows = np.arange(min(n_rows, EIGENVALUE_ROWS))
         if self.scale == 0.0:
-            self.scale = top_eigenvalue(columns, rows, threads, self.params.seed)
+            self.scale, self.vector = top_eigenvalue(columns, rows, threads, self.params.seed)
+            return
         unit = self.vector / np.linalg.norm(self.vector)
         product = times_covariance(columns, rows, unit, threads)
         found = float(np.linalg.norm(product))
@@ -118,7 +119,7 @@ class Stream:
             self.scale += share * max(0.0, found - self.scale)
             self.scale += share * MIN_BLOCK_SHARE * min(0.0, found - self.scale)
 
-    def _search(self, batches: Batches) -> None:
+    def _search(self, batches: Batches, shares: FloatArray) -> None:
         """Update v, and adapt the penalty to the wanted size, on the batches of one block."""
         units, values = self.units, []
         steps = updates(batches, self.params, lambda: self.penalty or 0.0, self.adam, self.rng)
@@ -129,7 +130,8 @@ class Stream:
                 error = np.clip(np.log((size + 0.5) / (self.n_wanted + 0.5)), -1.0, 1.0)
                 self.penalty = float(self.penalty * np.exp(SIZE_CONTROL * error))
         mean = np.mean(values, axis=0)
-        self.estimate = float(self.params.objective.clipped(mean).mean())
+        estimate = self.params.objective.estimate(np.clip(mean, 0.0, 1.0), shares)
+        self.estimate = float(estimate.mean())
         cost = (self.penalty or 0.0) / self.cost_model.n_features * units.total_cost(self.adam.s)
         self.objective = float(self.params.objective.value(mean).mean()) + cost
 

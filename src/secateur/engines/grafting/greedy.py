@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 
@@ -16,6 +16,7 @@ from secateur.engines.grafting.linear import LinearGrafting
 from secateur.engines.grafting.models import SLOPE_AT_ZERO, NetworkModel, NetworkWeights
 from secateur.engines.limits import Limits
 from secateur.path.step import Step
+from secateur.path.stopping import StopReason
 from secateur.typing import BoolArray, FloatArray, IntArray
 
 # The automatic L1 penalty for grafts one by one, as a share of the largest.
@@ -55,6 +56,10 @@ class GrowingLinear(LinearGrafting):
         open_[:, ~limits.open(self.support())] = False
         return open_
 
+    def drop_unused(self) -> None:
+        """Hold the free weights of features that are not in use at zero again."""
+        self._free = [each[self.state.weight[:, each].any(axis=0)] for each in self._free]
+
     def graft(self, slot: int, feature: int) -> float:
         """Free a weight and fit all free weights, or the newest; gives the new weight's size."""
         self.state, self.entry, self._free = self.state.copy(), self.entry.copy(), [*self._free]
@@ -80,7 +85,7 @@ class GrowingNetwork:
     slope_at_zero = SLOPE_AT_ZERO
 
     def __init__(self, view: View, params: GraftingParams, alpha: FloatArray) -> None:
-        self.view, self._params, self._alpha = view, params, alpha
+        self.view, self._params, self.alpha = view, params, alpha
         none, nothing = np.empty(0, np.int64), np.empty(0)
         self.network = NetworkWeights(none, none, nothing, none, nothing, view.start)
         self._cells: FloatArray = np.empty((0, view.columns.n_rows))
@@ -91,8 +96,8 @@ class GrowingNetwork:
 
     def largest_l1(self) -> float:
         """The smallest L1 penalty that keeps all connections out."""
-        priced = self._alpha > 0.0
-        size = np.abs(self.gradients()[:, priced]) / self._alpha[priced]
+        priced = self.alpha > 0.0
+        size = np.abs(self.gradients()[:, priced]) / self.alpha[priced]
         return float(size.max(initial=0.0))
 
     def _predict(self) -> None:
@@ -119,8 +124,13 @@ class GrowingNetwork:
         if limit is not None and network.n_units >= limit:
             open_[:n_outputs] = False
         if limits is not None:
-            open_[:, ~limits.open(np.array(self._entered, np.int64))] = False
+            open_[:, ~limits.open(self.support())] = False
         return open_
+
+    def drop_unused(self) -> None:
+        """Leave out the connections of features that are not in use; units stay."""
+        self.network = self.network.only(np.isin(self.network.feature, self.support()))
+        self._cells = self.view.gather(self.network.features, all_rows=True)
 
     def graft(self, slot: int, feature: int) -> float:
         """Make a connection and fit all weights, or the newest; gives the new weight's size."""
@@ -160,7 +170,7 @@ class GrowingNetwork:
             # weights at zero that would decrease the criterion with the other sign
             pull = self._loss_and_gradient(network)[1][-len(sign) :] * sign
             slack = tol * self._top
-            flipped = at_zero & (pull > self._params.l1 * self._alpha[network.feature] + slack)
+            flipped = at_zero & (pull > self._params.l1 * self.alpha[network.feature] + slack)
             if not flipped.any():
                 break
             sign[flipped] *= -1.0
@@ -183,7 +193,7 @@ class GrowingNetwork:
     def _value_and_gradient(self, vector: FloatArray, sign: FloatArray) -> tuple[float, FloatArray]:
         network = self.network.with_flat(vector)
         value, gradient = self._loss_and_gradient(network)
-        alpha, weight = self._alpha[network.feature], network.weight
+        alpha, weight = self.alpha[network.feature], network.weight
         value += self._params.l1 * float(alpha @ (sign * weight))
         value += self._params.l2 * float(alpha @ (weight * weight))
         slope = self._params.l1 * alpha * sign + 2.0 * self._params.l2 * alpha * weight
@@ -203,7 +213,7 @@ class GrowingNetwork:
 
     def value(self, l1: float) -> float:
         """The criterion without its L0 term."""
-        alpha, weight = self._alpha[self.network.feature], self.network.weight
+        alpha, weight = self.alpha[self.network.feature], self.network.weight
         penalty = l1 * float(alpha @ np.abs(weight))
         penalty += self._params.l2 * float(alpha @ (weight * weight))
         return self.view.mean_loss(self.raw) + penalty
@@ -221,16 +231,13 @@ class GrowingNetwork:
 
     def model(self) -> NetworkModel:
         """The state in the user's units; connections of weight zero are left out."""
-        network = self.network
-        live = network.weight != 0.0
-        names = ("feature", "unit", "weight")
-        kept = replace(network, **{name: getattr(network, name)[live] for name in names})
+        kept = self.network.only(self.network.weight != 0.0)
         units = self.view.user_units(kept.features)
         return NetworkModel(self.view.loss, kept, *units, *self.view.unit)
 
     def certificate(self) -> dict[str, float]:
         """The largest violation at the connections that could still be made or changed."""
-        size = np.abs(self.gradients()) - self._params.l1 * self._alpha
+        size = np.abs(self.gradients()) - self._params.l1 * self.alpha
         size[:, self.view.inverse == 0.0] = 0.0
         worst = float(np.where(self.is_open(), size, 0.0).max(initial=0.0))
         return {"violation": max(worst, 0.0) / (self._top or 1.0)}
@@ -242,16 +249,17 @@ class GraftRun:
     def __init__(self, data: GraftingData, params: GraftingParams, fold: Fold) -> None:
         self.fold = fold
         self._data, self._params = data, params
-        self._alpha = data.alpha(np.empty(0, np.int64))
         self._limits = Limits(data.cost_model, params.max_features, params.cost_budget)
+        nothing = np.empty(0, np.int64)
         # weights are numbered by slot (where they go) and feature; a graft changes no shared array
         self.growing: GrowingLinear | GrowingNetwork = (
-            GrowingNetwork(View(data, fold.train, params), params, self._alpha)
+            GrowingNetwork(View(data, fold.train, params), params, data.alpha(nothing))
             if params.model == "mlp"
             else GrowingLinear(data, params, fold)
         )
         # one more graft each (the first time none), until the criterion would rise
         self.grafts = self._graft()
+        self.is_cut_short = False  # at ``max_iter`` grafts, where one more would lower it
         self._criterion = np.nan
         self._n_grafts = 0
         self._newest = np.nan
@@ -262,7 +270,7 @@ class GraftRun:
         self._criterion = self._value()
         min_decrease = params.tol * abs(self._criterion)
         yield True
-        while self._n_grafts < params.max_iter:
+        while True:
             before = self.growing
             for slot, feature in self._candidates()[: params.retries + 1]:
                 self.growing = copy(before)
@@ -273,9 +281,24 @@ class GraftRun:
             else:
                 self.growing = before
                 return
+            if self._n_grafts == params.max_iter:
+                self.growing, self.is_cut_short = before, True
+                return
             self._criterion, self._newest = value, size or self._newest
             self._n_grafts += 1
+            self._update()
             yield True
+
+    def _update(self) -> None:
+        """Costs of features that are not in use given those that are; others keep their alpha."""
+        growing = self.growing
+        if not self._limits.are_none:  # a weight at zero that grew again might exceed them
+            growing.drop_unused()
+        if not self._data.cost_model.is_plain:
+            used = growing.support()
+            alpha = self._data.alpha(used)
+            alpha[used] = growing.alpha[used]
+            growing.alpha = alpha
 
     def _value(self) -> float:
         """The criterion of Eq. 7."""
@@ -288,7 +311,7 @@ class GraftRun:
         The bound of Eq. 9 is ``l0 cost - |w'| (|dL/dw| - l1 alpha - l2 alpha |w'|)``, with w' the
         newest weight; used features cost nothing.
         """
-        params, alpha, cost_model = self._params, self._alpha, self._data.cost_model
+        params, alpha, cost_model = self._params, self.growing.alpha, self._data.cost_model
         size = np.abs(self.growing.gradients())
         open_ = self.growing.is_open(self._limits)
         open_ &= size > params.l1 * alpha * (1.0 + HAIR) + np.finfo(np.float64).tiny
@@ -315,7 +338,7 @@ class GraftRun:
 
 def trace_grafts(
     data: GraftingData, params: GraftingParams, folds: Sequence[Fold], on_round: Callable[[], None]
-) -> Iterator[Step]:
+) -> Generator[Step, None, StopReason]:
     """One step per graft; folds graft as many weights as the fit on all rows, or until they end."""
     whole = GraftRun(data, params, all_rows(len(data.target)))
     runs = [GraftRun(data, params, fold) for fold in folds]
@@ -327,3 +350,4 @@ def trace_grafts(
         losses = [data.fold_losses(run.fold, run.growing.raw) for run in runs]
         score = pool(losses, origin="held_out", metric=data.loss.metric) if runs else None
         yield replace(whole.step(), score=score)
+    return StopReason.MAX_ITER if whole.is_cut_short else StopReason.FINISHED

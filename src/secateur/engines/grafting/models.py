@@ -17,7 +17,7 @@ import numpy as np
 from secateur._kernels.threads import Threads
 from secateur.data.table import Table
 from secateur.losses import Loss
-from secateur.typing import FloatArray, IntArray
+from secateur.typing import BoolArray, FloatArray, IntArray
 
 SLOPE_AT_ZERO = 0.5  # g'(0)
 
@@ -80,6 +80,11 @@ class NetworkWeights:
     def features(self) -> IntArray:
         """The features with a connection, sorted."""
         return np.unique(self.feature)
+
+    def only(self, kept: BoolArray) -> NetworkWeights:
+        """Some of the connections; all units stay."""
+        names = ("feature", "unit", "weight")
+        return replace(self, **{name: getattr(self, name)[kept] for name in names})
 
     def connected(self, feature: int, unit: int, output: int) -> NetworkWeights:
         """The network with one more connection of weight 0; ``unit`` may be new."""
