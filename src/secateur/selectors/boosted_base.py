@@ -387,7 +387,7 @@ class BoostedSelector(StepPredictor):
         )
 
     def _default_rule(self) -> CuttingRule:
-        """The best of one fit, or within a limit; else the fewest within one standard error."""
+        """The best of one fit, or within a limit; else the fewest that are about as good."""
         if isinstance(self._read_penalty(), float):
             return Best()
         return NearBest() if self.max_features is None else OneStandardError(0.0)
