@@ -142,10 +142,13 @@ class ForwardSelection:
     def _top_ranked(self) -> IntArray:
         """The most important features within the budget; ties by cost, then by position.
 
-        Features of importance 0 are left out: their order would be that of the columns.
+        Features of importance 0 are left out, for their order would be that of the columns, unless
+        they cost less than one that has some: they may be copies of it.
         """
         order = np.lexsort((self._entry_cost, -self._importance))
-        is_candidate = self._selected.allowed & (self._importance > 0.0)
+        is_important = self._selected.allowed & (self._importance > 0.0)
+        highest = self._entry_cost[is_important].max(initial=-np.inf)
+        is_candidate = self._selected.allowed & (is_important | (self._entry_cost < highest))
         return order[is_candidate[order]][: self._params.n_candidates]
 
     def _best(
