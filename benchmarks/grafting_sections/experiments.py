@@ -13,11 +13,11 @@ from adapters import paper_rivals
 from common.data import missing, whole
 from common.measure import N_THREADS, say
 from common.options import Options
-from common.saliency import saliency
 from common.table import Section, table
 
 from grafting_sections.figure import draw
 from secateur.datasets import make_grafting_a, make_grafting_b, make_grafting_c
+from secateur.model_selection.statistics import saliency
 
 # Table 2 of the paper: (l1, l0) of linear and network grafting, C of the two machines.
 SETTINGS = {

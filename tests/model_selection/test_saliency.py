@@ -1,15 +1,12 @@
-"""The saliency of a selection, which benchmarks measure, by hand."""
+"""The saliency of a selection, by hand."""
 
 from __future__ import annotations
-
-import runpy
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "common" / "saliency.py"
-saliency = runpy.run_path(str(FILE))["saliency"]
+from secateur.exceptions import InputError
+from secateur.model_selection.statistics import saliency
 
 
 @pytest.mark.parametrize(
@@ -36,5 +33,5 @@ def test_a_copy_stands_for_its_original_once():
 
 
 def test_something_must_be_informative():
-    with pytest.raises(ValueError, match="at least one feature"):
+    with pytest.raises(InputError, match="at least one feature"):
         saliency([0], [])

@@ -1,7 +1,7 @@
 """FeatBoost and IIS as the paper writes them: plain numpy, estimators as arguments.
 
 Lines are those of Algorithm 1. What the paper leaves open is settled as in the library: the first
-feature has nothing to improve on; a candidate that is in already changes nothing; ties go to the
+feature has nothing to improve on; a selected feature is no candidate; ties go to the
 cheaper feature, then to the better ranked; losses have a floor, so that no ratio is 0 / 0; features
 without importance are no candidates; AdaBoost leaves weights after a round no better than chance.
 """
