@@ -132,8 +132,8 @@ def run(options: Options) -> Section:
         tuned = _compare(benchmark)
         _go_on(benchmark, tuned, start + (120 if options.quick else MOST_SECONDS))
     section.add(
-        f"KDD Cup 99, {n_rows:,} x {kdd.N_COLUMNS} (rows drawn with replacement from its 10 % file), "
-        f"{n_rounds} trees of depth 4, rate 0.1; "
+        f"KDD Cup 99, {n_rows:,} x {kdd.N_COLUMNS} (rows drawn with replacement from its 10 % "
+        f"file), {n_rounds} trees of depth 4, rate 0.1; "
         f"test error on the labelled test file. The store has a limit of {benchmark.limit}. "
         f"The penalty of LightGBM was searched on {tuned['rows']:,} rows, off the clock."
     )
