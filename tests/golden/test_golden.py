@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
+import sklearn
+from sklearn.utils.fixes import parse_version
 
 for needed in ("pandas", "polars", "pyarrow", "typer"):
     pytest.importorskip(needed)
@@ -15,8 +17,16 @@ CASES = {case.title: case for case in check.all_cases()}
 golden = cache(check.golden)
 
 
+# scikit-learn's StratifiedGroupKFold drew other folds before 1.8, where it shuffled class counts
+# without their groups.
+BY_ROW_GROUPS = {"forward/FeatBoostClassifier/weights", "cli/weights and row groups"}
+HAS_OTHER_FOLDS = parse_version(sklearn.__version__) < parse_version("1.8")
+
+
 @pytest.mark.parametrize("title", CASES)
 def test_result_is_the_golden_one(title):
+    if title in BY_ROW_GROUPS and HAS_OTHER_FOLDS:
+        pytest.skip("folds by row groups differ before scikit-learn 1.8")
     case = CASES[title]
     found = check.differences(case, golden(case.family))
     assert not found, "\n" + "\n".join(found[:20])

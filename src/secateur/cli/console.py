@@ -82,16 +82,17 @@ class Console:
         from rich import progress
         from rich.console import Console as RichConsole
 
+        is_hidden = self.quiet or not sys.stderr.isatty()
         columns = (progress.BarColumn(), progress.TimeElapsedColumn(), "left")
         bar = progress.Progress(
             "{task.description}",
             *columns,
             progress.TimeRemainingColumn(),
-            console=RichConsole(stderr=True),
+            console=RichConsole(stderr=True, quiet=is_hidden),  # older rich prints an empty line
             transient=True,
             speed_estimate_period=600,
             redirect_stdout=False,  # results go where they belong
-            disable=self.quiet or not sys.stderr.isatty(),
+            disable=is_hidden,
         )
         with bar:
             yield Progress(bar, bar.add_task(description, total=total))
