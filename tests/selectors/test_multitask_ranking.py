@@ -121,7 +121,7 @@ def test_weights_of_queries_are_those_of_their_rows():
 def test_stored_table(tmp_path):
     frame = pd.DataFrame(X, columns=list("abcdef"))
     table = open_table(frame.assign(y=Y, market=TASK), "y", task="market", cache=tmp_path)
-    more = {"group_penalty": [0.1, 0.03], "cv": 2}
+    more = {"group_penalty": [0.1, 0.03], "cv": 2, "random_state": 0}
     stored = single(**more).fit(table, qid=QUERY)
     memory = single(**more).fit(frame, Y, task=TASK, qid=QUERY)
     assert stored.task_support_.equals(memory.task_support_)
@@ -129,7 +129,7 @@ def test_stored_table(tmp_path):
 
 
 def test_held_out_takes_tasks_and_queries():
-    selector = MultitaskAGBMRanker(group_penalty=[0.1, 0.02], max_iter=5, cv=2)
+    selector = MultitaskAGBMRanker(group_penalty=[0.1, 0.02], max_iter=5, cv=2, random_state=0)
     found = held_out(selector, X, Y, task=TASK, qid=QUERY, cv=2, random_state=0)
     assert found.path[-1].score.metric == "ndcg@10"
     assert found.path[-1].score.mean > 0.8
