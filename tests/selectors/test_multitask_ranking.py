@@ -121,11 +121,13 @@ def test_weights_of_queries_are_those_of_their_rows():
 def test_stored_table(tmp_path):
     frame = pd.DataFrame(X, columns=list("abcdef"))
     table = open_table(frame.assign(y=Y, market=TASK), "y", task="market", cache=tmp_path)
-    more = {"group_penalty": [0.1, 0.03], "cv": 2, "random_state": 0}
-    stored = single(**more).fit(table, qid=QUERY)
-    memory = single(**more).fit(frame, Y, task=TASK, qid=QUERY)
+    stored = single().fit(table, qid=QUERY)
+    memory = single().fit(frame, Y, task=TASK, qid=QUERY)
     assert stored.task_support_.equals(memory.task_support_)
-    assert stored.score(frame, Y, task=TASK, qid=QUERY) > 0.85
+    # bins of a stored table are those of all tasks, so folds may choose otherwise
+    chosen = single(group_penalty=[0.1, 0.03], cv=2).fit(table, qid=QUERY)
+    assert chosen.task_support_["a"].all()
+    assert chosen.score(frame, Y, task=TASK, qid=QUERY) > 0.85
 
 
 def test_held_out_takes_tasks_and_queries():
