@@ -274,14 +274,16 @@ class BoostedTrees(Evaluator):
 
     def subset_scores(self, subsets: Sequence[IntArray], target: AnyArray) -> FloatArray:
         """Scores of shape (n_subsets, n_folds)."""
+        responses: dict[tuple[int, int], FloatArray] = {}
         out = np.empty((len(subsets), len(self.folds)))
 
         def task(_: int, number: int) -> None:
             c, t = divmod(number, len(self.folds))
-            response = self.held_out(subsets[c], t, target)
-            out[c, t] = self._fold_scorer(t, response, target[self.folds[t].test])
+            responses[c, t] = self.held_out(subsets[c], t, target)
 
         self._threads.share(task, out.size)
+        for (c, t), response in responses.items():  # a scorer of the user: in one thread only
+            out[c, t] = self._fold_scorer(t, response, target[self.folds[t].test])
         return out
 
     def held_out(self, features: IntArray, t: int, target: AnyArray) -> FloatArray:
