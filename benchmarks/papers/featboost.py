@@ -1,7 +1,7 @@
 """FeatBoost and IIS: figures and tables
 
-Alsahaf, Petkov, Shenoy and Azzopardi, *A framework for feature selection through boosting*, chapter 4
-of Alsahaf's thesis, 2020. Every figure and table of the paper
+Alsahaf, Petkov, Shenoy and Azzopardi, *A framework for feature selection through boosting*,
+chapter 4 of Alsahaf's thesis, 2020. Every figure and table of the paper
 that public data allow, made again by one command each.
 """
 
