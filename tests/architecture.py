@@ -217,10 +217,10 @@ def check_absolute(module: Module) -> Iterator[str]:
 
 
 def check_docstring(module: Module) -> Iterator[str]:
-    """Each module tells its idea in its first line."""
+    """Each module states its idea in its first line."""
     docstring = ast.get_docstring(module.tree, clean=False)
     if docstring is None or not docstring.splitlines()[:1] or not docstring.splitlines()[0].strip():
-        yield f"{module.name} does not tell its idea in the first line of a docstring"
+        yield f"{module.name} does not state its idea in the first line of a docstring"
 
 
 def check_module_length(module: Module) -> Iterator[str]:

@@ -25,13 +25,13 @@ def main() -> None:
     warnings.simplefilter("ignore")
     part = load(name, int(fold))
     if part is None:
-        tell({"error": "no data"})
+        report({"error": "no data"})
         return
     found: dict[str, dict[str, Any]] = {}
     choices = METHODS[method](part)
     try:
         while True:
-            watch = threading.Timer(float(limit), tell, [{**found, "timeout": True}])
+            watch = threading.Timer(float(limit), report, [{**found, "timeout": True}])
             watch.start()
             start = time.perf_counter()
             with PeakMemory() as memory:
@@ -47,11 +47,11 @@ def main() -> None:
                 **scores(part, chosen),
             }
     except Exception as error:  # noqa: BLE001  # a rival's failure is a result
-        tell({**found, "error": f"{type(error).__name__}: {error}"[:200]})
-    tell(found)
+        report({**found, "error": f"{type(error).__name__}: {error}"[:200]})
+    report(found)
 
 
-def tell(found: dict[str, Any]) -> None:
+def report(found: dict[str, Any]) -> None:
     """Say what was found and go, whatever other threads are at."""
     sys.__stdout__.write(json.dumps(found) + "\n")  # type: ignore[union-attr]  # it has a console
     sys.__stdout__.flush()  # type: ignore[union-attr]  # as above

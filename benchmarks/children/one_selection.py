@@ -23,17 +23,17 @@ def main() -> None:
     start = time.perf_counter()
 
     def give_up() -> None:
-        tell({"order": None, "seconds": time.perf_counter() - start})
+        report({"order": None, "seconds": time.perf_counter() - start})
 
     watch = threading.Timer(float(limit), give_up)
     watch.start()
     found = select(part.X, part.y, int(most))
     seconds = time.perf_counter() - start
     watch.cancel()
-    tell({**found, "seconds": seconds})
+    report({**found, "seconds": seconds})
 
 
-def tell(found: dict[str, object]) -> None:
+def report(found: dict[str, object]) -> None:
     """Say what was found and go, whatever other threads are at."""
     sys.stdout.write(json.dumps(found) + "\n")
     sys.stdout.flush()

@@ -47,7 +47,7 @@ class Set:
 def mnist35(draw: int, noise: float = 0.5) -> Set | None:
     """3 against 5 with normal noise added to the pixels.
 
-    A draw has noise and a split of its own: all images of both digits are dealt out anew, as many
+    A draw has noise and a split of its own: all images of both digits are drawn again, as many
     to train and to test as in the paper, classes in proportion.
     """
     found = whole("mnist")

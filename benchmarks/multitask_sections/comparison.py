@@ -170,7 +170,7 @@ def mean_score(tasks: Tasks, test: Any, predicted: Any) -> tuple[float, float]:
 def compare_methods(section: Section, splits: Sequence[Tasks], options: Options) -> list[Entry]:
     """Mean test scores of all ways over some splits into halves; gives the fits of the first.
 
-    ``splits`` are the tasks of each split: the same again, or made anew.
+    ``splits`` are the tasks of each split: the same ones, or newly generated.
     """
     found: dict[str, list[Any]] = {name: [] for name in WAYS}
     firsts = []

@@ -32,7 +32,7 @@ DRAFTED = 8
 """Features beside those in use that a draft looks at."""
 
 LOSSES_BYTES = 80_000
-"""The losses that tell the objective, of all hosts together."""
+"""The losses that measure the objective, of all hosts together."""
 
 ROWS = (50_000, 200_000)
 FEATURES = (50, 150)

@@ -59,7 +59,7 @@ def _run(name: str, works: Sequence[Work], options: Options) -> Section:
     found.add(
         "`AGBMClassifier(penalty=...).fit(X, y)` against `Dataset` and `train` of LightGBM without "
         "penalty: depth 4, 16 leaves, rate 0.1, 255 bins, as many rows in a leaf; the best of "
-        f"{options.repeats * MORE_REPEATS} by turns. LightGBM runs as was fastest in "
+        f"{options.repeats * MORE_REPEATS} in alternation. LightGBM runs as was fastest in "
         f"{TRIAL_ROUNDS} rounds: one or two threads, by rows or columns, plain or quantised.",
         table(HEADER, rows),
     )

@@ -1,4 +1,4 @@
-"""A fit tells how far it is, and what it has done is not lost when it is stopped."""
+"""A fit reports its progress, and what it has done is not lost when it is stopped."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def fold():
 
 
 def naive_elimination(data, train, features, size):
-    """The same by its definition: every feature is tried, every fit is made anew."""
+    """The same by its definition: every feature is tried, every fit is made again."""
     params = replace(PARAMS, learning_rate=search.SHORT_RATE, n_rounds=search.SHORT_ROUNDS)
     order = np.lexsort((np.random.default_rng(0).random(len(train)), data.target[train]))
     order = train[order]

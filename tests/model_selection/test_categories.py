@@ -192,7 +192,7 @@ def test_text_is_categories_for_a_selector_without_that_parameter_set():
 def test_mutual_information_counts_codes_of_categories_not_their_order():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 4, 400)
-    y = np.isin(codes, [0, 2]).astype(int)  # no order of the codes tells it
+    y = np.isin(codes, [0, 2]).astype(int)  # no order of the codes separates it
     frame = pd.DataFrame({"n": rng.normal(size=400), "c": pd.Categorical(codes)})
     assert as_matrix(frame)[0][:, 1].tolist() == codes.tolist()
     assert Baseline("mutual_info", random_state=0).fit(frame, y).order_.tolist() == [1, 0]

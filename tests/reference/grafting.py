@@ -1,4 +1,4 @@
-"""Grafting as the paper tells it: plain numpy, one weight at a time.
+"""Grafting as in the paper: plain numpy, one weight at a time.
 
 Notation: X standardised (m rows, n features), y the target, W row weights of sum one, F the free
 weights, Z those at zero, L the mean loss, C the criterion of Eq. 7 with alphas ``a``.
@@ -61,7 +61,7 @@ def optimise(kind, X, y, W, F, l1, l2, a):
         gradient = Z.T @ (rows * loss_slope(kind, y, Z @ ahead)) + ridge * ahead
         raw = ahead - rate * gradient
         new = np.sign(raw) * np.maximum(np.abs(raw) - rate * t, 0.0)
-        if ((ahead - new) * (new - w)).sum() > 0:  # momentum against the slope: begin anew
+        if ((ahead - new) * (new - w)).sum() > 0:  # momentum against the slope: restart
             speed = 1.0
         faster = (1.0 + np.sqrt(1.0 + 4.0 * speed**2)) / 2.0
         ahead = new + (speed - 1.0) / faster * (new - w)

@@ -268,7 +268,7 @@ def with_category(columns: BinnedColumns, category: Category) -> BinnedColumns:
         cuts=(*columns.cuts, np.empty(0)),
         is_categorical=np.append(columns.is_categorical, True),
         has_missing=np.append(columns.has_missing, False),
-        # what came from another process may be read only, for which kernels would be compiled anew
+        # what came from another process may be read only, for which kernels would be compiled again
         extra=np.require(category.codes, requirements=["C", "W"]),
     )
 

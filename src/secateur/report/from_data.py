@@ -29,7 +29,7 @@ MIN_CORRELATION = 0.9  # between an unstable feature and its substitute
 MAX_CELLS = 100_000_000
 MIN_ROWS = 400
 BLOCK = 1024
-MAX_RULED = 2000  # a cost rule is evaluated anew for each selected feature
+MAX_RULED = 2000  # a cost rule is evaluated again for each selected feature
 
 
 def gather_evidence(

@@ -217,7 +217,7 @@ class StoredBlock:
     def map(self) -> tuple[CodeArray, mmap.mmap]:
         """The bytes, mapped; and the mapping, by which pages can be given back."""
         check_bytes(self.file, self.offset, self.n_bytes, self.checksum)
-        # A private mapping: numba would compile anew for arrays that cannot be written to.
+        # A private mapping: numba would compile again for arrays that cannot be written to.
         begin = self.offset // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
         length = self.offset - begin + self.n_bytes
         with self.file.open("rb") as opened:
