@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,14 @@ class Kept:
     Results of small sizes stay apart from those of full ones.
     """
 
-    def __init__(self, benchmark: str, *, quick: bool) -> None:
+    def __init__(self, benchmark: str, *, quick: bool, minutes: float = math.inf) -> None:
+        self._end = time.monotonic() + 60.0 * minutes
         self._folder = FOLDER / (f"{benchmark}-quick" if quick else benchmark)
         self._folder.mkdir(parents=True, exist_ok=True)
+
+    def has(self, name: str) -> bool:
+        """Whether the result of that name is there, or there is time to run it."""
+        return time.monotonic() < self._end or (self._folder / f"{name}.json").is_file()
 
     def get(self, name: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The result of that name, run now if it is not there; whole or not at all."""

@@ -25,6 +25,14 @@ def machine() -> str:
     )
 
 
+def cpu() -> str:
+    """The model of the processor, or what is known of it."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.is_file() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return next(iter(models), platform.processor() or platform.machine())
+
+
 def put(text: str, name: str, block: str) -> str:
     """Replace what stands between the markers of a name.
 

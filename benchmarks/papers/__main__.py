@@ -5,14 +5,17 @@
     ./dev papers gbfs fig1 table1       these
     ./dev papers gbfs fig1 --fresh      from the beginning
     ./dev papers gbfs fig1 --quick      small sizes, to see that it runs; the page stays as it is
+    ./dev papers gbfs fig1 --minutes 5  begin no piece after that; what is done is on the page
 
-Values go to docs/papers/results, pictures and the page of the paper to docs/papers.
+Values go to docs/papers/results, pictures and the page of the paper to docs/papers. A run goes on
+with the pieces that an earlier one has not done.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import time
 from datetime import UTC, datetime
 from importlib import import_module
@@ -40,25 +43,35 @@ def figures_of(paper: str) -> dict[str, Figure]:
 
 def values_of(paper: str, name: str) -> dict[str, Any] | None:
     """What was measured for a figure; None where it has not been run."""
-    file = DOCS / "results" / f"{paper}-{name}.json"
+    file = file_of(paper, name)
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
 
 
-def run(paper: str, name: str, *, quick: bool, fresh: bool = False) -> dict[str, Any] | None:
+def file_of(paper: str, name: str) -> Path:
+    """Where the values of a figure are kept."""
+    return DOCS / "results" / paper / f"{name}.json"
+
+
+def run(
+    paper: str, name: str, *, quick: bool, fresh: bool = False, minutes: float = math.inf
+) -> dict[str, Any] | None:
     """Run a figure; with ``quick`` nothing is kept. None where its data are not there."""
     figure = figures_of(paper)[name]
     for each in figure.needs:
         if whole(each) is None:
             say(f"{paper} {name}: {missing(each)}")
             return None
-    kept = Kept(f"papers-{paper}-{name}", quick=quick)
+    kept = Kept(f"papers-{paper}-{name}", quick=quick, minutes=minutes)
     if fresh or quick:
         kept.clear()
     start, others = time.perf_counter(), Others()
     values = figure.run(quick, kept)
     seconds = time.perf_counter() - start
     return {
+        "protocol": values.pop("protocol", ""),
+        "quick": quick,
         "values": values,
+        "cpu": page.cpu(),
         "machine": page.machine(),
         "date": datetime.now(UTC).date().isoformat(),
         "seconds": round(seconds, 1),
@@ -70,16 +83,18 @@ def block(paper: str, name: str, found: dict[str, Any], folder: Path) -> str:
     """Draw the picture and return the part of the page below its heading."""
     figure, picture = figures_of(paper)[name], f"{paper}-{name}.png"
     shown = figure.show(found["values"], folder / picture)
-    how = f"`./dev papers {paper} {name}`, {found['date']}: {found['seconds']:.0f} s."
+    how = f"`./dev papers {paper} {name}`, {found['date']}, {found['cpu']}. {found['machine']}"
+    protocol = found["protocol"]
     parts = [
         f"![{figure.title}]({picture})",
         f"**The paper.** {figure.claim}",
         f"**Here.** {shown.found}",
         f"**What differs.** {shown.differs}",
+        f"**How it was run.** {protocol}" if protocol else "",
         *shown.tables,
-        f"{how} {found['machine']}",
+        how,
     ]
-    return "\n\n".join(parts)
+    return "\n\n".join(part for part in parts if part)
 
 
 def write_page(paper: str) -> None:
@@ -112,6 +127,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
     parser.add_argument("--fresh", action="store_true", help="run again what was run before")
     parser.add_argument("--page", action="store_true", help="only write the page again")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no piece after that")
     asked = parser.parse_args()
     if asked.paper is None:
         show_list()
@@ -124,15 +140,16 @@ def main() -> None:
         is_done = values_of(asked.paper, name) is not None
         if is_done and not (asked.quick or asked.fresh or asked.figures):
             continue
-        found = run(asked.paper, name, quick=asked.quick, fresh=asked.fresh)
+        how = {"quick": asked.quick, "fresh": asked.fresh, "minutes": asked.minutes}
+        found = run(asked.paper, name, **how)
         if found is None:
             continue
         if asked.quick:
             QUICK.mkdir(parents=True, exist_ok=True)
             print(block(asked.paper, name, found, QUICK))
             continue
-        file = DOCS / "results" / f"{asked.paper}-{name}.json"
-        file.parent.mkdir(exist_ok=True)
+        file = file_of(asked.paper, name)
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         say(f"{asked.paper} {name} took {found['seconds']:.0f} s")
         write_page(asked.paper)

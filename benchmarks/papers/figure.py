@@ -23,8 +23,10 @@ class Shown:
 class Figure:
     """One figure or table.
 
-    ``run(quick, kept)`` measures: values that JSON can hold. Pieces of it go through ``kept.get``,
-    so that a run that was ended goes on where it was. ``quick`` is small enough for a test.
+    ``run(quick, kept)`` measures: values that JSON can hold, among them ``"protocol"``, how it was
+    run. Pieces of it go through ``kept.get``, so that a run that was ended goes on where it was;
+    those that ``kept.has`` not are left out for lack of time, and the protocol says so.
+    ``quick`` is small enough for a test.
     ``show(values, picture)`` draws the picture into that file and returns the text below it.
     ``needs`` names the data sets without which nothing can be run. ``is_slow``: the quick form
     takes more than two seconds, so `./dev slow` runs it instead of `./dev test`.

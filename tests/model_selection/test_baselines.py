@@ -8,7 +8,8 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_selection import SelectFdr, f_classif
 
 from secateur import compare
-from secateur.model_selection.baselines import Baseline, as_matrix
+from secateur.model_selection.baselines import Baseline
+from secateur.model_selection.columns import as_matrix
 from secateur.model_selection.trials import at_most, subsets_of
 from secateur.path import SelectionPath, Step, StopReason
 

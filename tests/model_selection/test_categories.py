@@ -24,7 +24,8 @@ from secateur import (
 )
 from secateur.engines.limits import Limits
 from secateur.exceptions import InputError
-from secateur.model_selection.baselines import Baseline, as_matrix
+from secateur.model_selection.baselines import Baseline
+from secateur.model_selection.columns import as_matrix
 from secateur.model_selection.encoding import (
     AsNumbers,
     _with_costs,

@@ -16,7 +16,8 @@ from secateur import AGBMRanker, AGBMRegressor, compare, held_out, report, stabi
 from secateur.datasets import make_ranking
 from secateur.exceptions import InputError, ParameterError
 from secateur.losses.ranking import Queries
-from secateur.model_selection.baselines import Baseline, Columns
+from secateur.model_selection.baselines import Baseline
+from secateur.model_selection.columns import Columns
 from secateur.model_selection.ranking import query_metric, ranking_score
 
 MADE = make_ranking(40, (3, 12), n_features=8, n_informative=2, random_state=1)

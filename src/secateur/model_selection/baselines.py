@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.stats import false_discovery_control
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.feature_selection import (
-    RFE,
-    RFECV,
-    f_classif,
-    f_regression,
-    mutual_info_classif,
-    mutual_info_regression,
-)
-from sklearn.impute import SimpleImputer
+from sklearn.feature_selection import RFE, RFECV
 from sklearn.linear_model import LassoCV, LogisticRegression, Ridge
 from sklearn.model_selection import cross_val_score
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC, l1_min_c
 
-from secateur.data.frames import read_table
-from secateur.exceptions import InputError, import_optional
+from secateur.exceptions import import_optional
+from secateur.model_selection.columns import MAX_RANKED, Columns, as_matrix, descending
+from secateur.model_selection.filters import f_test, mrmr, mutual_info
 from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 
-MAX_DENSE_CELLS = 200_000_000  # sparse tables with more cells are not made dense: 1.6 GB
-FALSE_DISCOVERIES = 0.05  # the false discovery rate at which the F test makes its own choice
-# How many features mRMR ranks unless more are asked for; recursive elimination drops these singly.
-MAX_RANKED = 50
 L1_GRID = np.logspace(0.05, 2.5, 12)  # multiples of the smallest C at which any feature enters
 # Multiples of the gain of the best first split.
 CEGB_GRID = np.logspace(np.log10(0.25), np.log10(0.002), 8)
@@ -79,101 +65,6 @@ class Baseline(BaseEstimator):  # type: ignore[misc]  # untyped base
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = self.name in TAKE_CATEGORIES
         return tags
-
-
-class Columns(NamedTuple):
-    """What is ranked: columns as `as_matrix` gives them, with their target."""
-
-    values: Any
-    is_category: BoolArray
-    y: AnyArray
-    is_classes: bool
-    seed: Any
-    qid: Any = None  # the query of each row, for ranking; rows of a query follow each other
-    n_ranked: int = MAX_RANKED  # how many mRMR ranks
-
-    @property
-    def categories(self) -> list[int]:
-        """The numbers of the columns that are categories."""
-        found: list[int] = np.flatnonzero(self.is_category).tolist()
-        return found
-
-    def draw(self) -> BoolArray:
-        """A mask of a fifth of the rows, or of the rows of a fifth of the queries."""
-        names, of_row = np.unique(self._units, return_inverse=True)
-        order = np.random.default_rng(self.seed).permutation(len(names))
-        return (order < max(1, len(names) // 5))[of_row]
-
-    def queries(self, mask: Any = slice(None)) -> IntArray | None:
-        """The sizes of the queries of some rows, as LightGBM takes them; None without queries."""
-        return None if self.qid is None else np.unique(self.qid[mask], return_counts=True)[1]
-
-    @property
-    def _units(self) -> AnyArray:
-        return np.arange(len(self.y)) if self.qid is None else self.qid
-
-
-def as_matrix(X: Any, *, dense: bool = False) -> tuple[Any, BoolArray]:
-    """Standardised columns (sparse ones are not centred) or codes, and which are categories."""
-    table = read_table(X, categorical_features="from_dtype")
-    is_category = np.zeros(table.n_features, np.bool_)
-    is_category[list(table.categories)] = True
-    if table.is_sparse and not dense:
-        clean = sp.csr_matrix(table.csc)
-        clean.data = np.nan_to_num(clean.data)
-        return StandardScaler(with_mean=False).fit_transform(clean), is_category
-    if table.is_sparse and table.n_rows * table.n_features > MAX_DENSE_CELLS:
-        raise InputError(
-            f"A table must have at most {MAX_DENSE_CELLS:,} cells to be made dense. Got "
-            f"{table.n_rows:,} rows and {table.n_features:,} columns. Leave this method out."
-        )
-    raw = table.columns(np.arange(table.n_features))
-    filled = SimpleImputer(keep_empty_features=True).fit_transform(raw)
-    values = StandardScaler().fit_transform(filled)
-    values[:, is_category] = np.nan_to_num(raw[:, is_category], nan=-1.0)
-    return values, is_category
-
-
-def _f_scores(columns: Columns) -> Any:
-    with np.errstate(all="ignore"):
-        return (f_classif if columns.is_classes else f_regression)(columns.values, columns.y)
-
-
-def _descending(scores: Any) -> IntArray:
-    return np.argsort(-np.where(np.isnan(scores), -np.inf, scores), kind="stable")
-
-
-def f_test(columns: Columns) -> tuple[IntArray, int]:
-    """F test of each column; its own choice is that of Benjamini and Hochberg."""
-    scores, p = _f_scores(columns)
-    adjusted = false_discovery_control(np.where(np.isnan(p), 1.0, p))
-    return _descending(scores), max(1, int((adjusted <= FALSE_DISCOVERIES).sum()))
-
-
-def mutual_info(columns: Columns) -> tuple[IntArray, None]:
-    """Mutual information with the target; sparse cells are present or absent, like words."""
-    measure = mutual_info_classif if columns.is_classes else mutual_info_regression
-    values, kinds = columns.values, columns.is_category
-    if sp.issparse(values):
-        values, kinds = (values != 0).astype(np.float64), np.ones_like(kinds)
-    scores = measure(values, columns.y, discrete_features=kinds, random_state=columns.seed)
-    return _descending(scores), None
-
-
-def mrmr(columns: Columns) -> tuple[list[int], None]:
-    """MRMR (FCQ of Zhao, Anand and Wang, 2019): the largest F_j / mean |corr(j, selected)| next."""
-    values = columns.values
-    relevance = np.nan_to_num(_f_scores(columns)[0], nan=0.0, posinf=np.finfo(float).max)
-    order = [int(relevance.argmax())]
-    redundancy = np.zeros(len(relevance))
-    while len(order) < min(columns.n_ranked, len(relevance)):
-        last = values[:, [order[-1]]]
-        last = np.asarray(last.todense() if sp.issparse(last) else last).ravel()
-        redundancy += np.abs(values.T @ (last - last.mean())) / len(last)  # correlations
-        quotient = relevance / np.maximum(redundancy / len(order), 1e-3)
-        quotient[order] = -np.inf
-        order.append(int(quotient.argmax()))
-    return order, None
 
 
 def l1(columns: Columns) -> tuple[IntArray, int]:
@@ -276,7 +167,7 @@ def gbdt_topk(columns: Columns) -> tuple[IntArray, None]:
     labels, parameters = _lightgbm_parameters(columns)
     options = {"categorical_feature": columns.categories, "params": parameters}
     train = lightgbm.Dataset(columns.values, labels, group=columns.queries(), **options)
-    return _descending(lightgbm.train(parameters, train, 100).feature_importance("gain")), None
+    return descending(lightgbm.train(parameters, train, 100).feature_importance("gain")), None
 
 
 def xgb_topk(columns: Columns) -> tuple[IntArray, None]:
@@ -296,7 +187,7 @@ def xgb_topk(columns: Columns) -> tuple[IntArray, None]:
         "seed": columns.seed,
     }
     gain = xgboost.train(parameters, train, 100).get_score(importance_type="total_gain")
-    return _descending([gain.get(f"f{j}", 0.0) for j in range(values.shape[1])]), None
+    return descending([gain.get(f"f{j}", 0.0) for j in range(values.shape[1])]), None
 
 
 def entry_order(sizes: list[FloatArray], own: FloatArray) -> tuple[IntArray, int]:

@@ -1,0 +1,58 @@
+"""Filters: features ranked by statistics of the columns, without a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.stats import false_discovery_control
+from sklearn.feature_selection import (
+    f_classif,
+    f_regression,
+    mutual_info_classif,
+    mutual_info_regression,
+)
+
+from secateur.model_selection.columns import Columns, descending
+from secateur.typing import IntArray
+
+FALSE_DISCOVERIES = 0.05  # the false discovery rate at which the F test makes its own choice
+
+
+def _f_scores(columns: Columns) -> Any:
+    with np.errstate(all="ignore"):
+        return (f_classif if columns.is_classes else f_regression)(columns.values, columns.y)
+
+
+def f_test(columns: Columns) -> tuple[IntArray, int]:
+    """F test of each column; its own choice is that of Benjamini and Hochberg."""
+    scores, p = _f_scores(columns)
+    adjusted = false_discovery_control(np.where(np.isnan(p), 1.0, p))
+    return descending(scores), max(1, int((adjusted <= FALSE_DISCOVERIES).sum()))
+
+
+def mutual_info(columns: Columns) -> tuple[IntArray, None]:
+    """Mutual information with the target; sparse cells are present or absent, like words."""
+    measure = mutual_info_classif if columns.is_classes else mutual_info_regression
+    values, kinds = columns.values, columns.is_category
+    if sp.issparse(values):
+        values, kinds = (values != 0).astype(np.float64), np.ones_like(kinds)
+    scores = measure(values, columns.y, discrete_features=kinds, random_state=columns.seed)
+    return descending(scores), None
+
+
+def mrmr(columns: Columns) -> tuple[list[int], None]:
+    """MRMR (FCQ of Zhao, Anand and Wang, 2019): the largest F_j / mean |corr(j, selected)| next."""
+    values = columns.values
+    relevance = np.nan_to_num(_f_scores(columns)[0], nan=0.0, posinf=np.finfo(float).max)
+    order = [int(relevance.argmax())]
+    redundancy = np.zeros(len(relevance))
+    while len(order) < min(columns.n_ranked, len(relevance)):
+        last = values[:, [order[-1]]]
+        last = np.asarray(last.todense() if sp.issparse(last) else last).ravel()
+        redundancy += np.abs(values.T @ (last - last.mean())) / len(last)  # correlations
+        quotient = relevance / np.maximum(redundancy / len(order), 1e-3)
+        quotient[order] = -np.inf
+        order.append(int(quotient.argmax()))
+    return order, None
