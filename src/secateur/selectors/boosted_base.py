@@ -304,7 +304,7 @@ class BoostedSelector(StepPredictor):
         progress.expect(1, params.n_rounds)
         is_scored = len(fold.test) > 0 or given.validation is not None
         fit = None
-        if isinstance(data, BoostedData) and not is_scored and given.resume is None:
+        if not is_scored and given.resume is None:
             fit = data.whole_fit(fold, params)
         if fit is not None:
             return PathSearch(fit.steps(), on_step=progress.round_or_stop)

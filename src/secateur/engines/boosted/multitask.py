@@ -6,8 +6,9 @@ all rows, in which the task is a category.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from secateur.data.target import are_counts
 from secateur.engines.boosted.engine import BoostedData, Run
 from secateur.engines.boosted.feature_use import NodeFeatureUse, TaskFeatureUse
 from secateur.engines.boosted.trees import BoostedModel, BoostingParams
+from secateur.engines.boosted.whole_tasks import WholeTasks
 from secateur.engines.fold_losses import FoldLosses
 from secateur.engines.limits import FeatureUse
 from secateur.path.step import Step
@@ -30,6 +32,7 @@ BELOW_ONE = 0.999  # no split gains a whole: penalties together stay below this
 # much of the squared error of n rows. At 0 the task costs as much as a feature, once: good where
 # tasks come in kinds, while those that differ at random would be fitted too well.
 TASK_SPLIT_PENALTIES = (0.0, 1.0)
+MAX_NODES = 1 << 21  # of the trees of all tasks that a fit has room for: 170 MB
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,61 +73,95 @@ class TasksData:
         """All rows train; there are no validation rows."""
         return all_rows(self.n_rows)
 
+    @property
+    def threads(self) -> Threads:
+        """The threads of a fit, which all tasks have in common."""
+        return self.tasks[0].data.threads
+
+    def parts(self, fold: Fold) -> list[Fold]:
+        """The rows of a fold in each task; without training rows, its validation rows train."""
+        is_in = np.zeros((2, self.n_rows), np.bool_)
+        is_in[0, fold.train] = is_in[1, fold.test] = True
+        folds = []
+        for task in self.tasks:
+            train, test = (task.place[is_here[task.rows]] for is_here in is_in)
+            folds.append(Fold(train, test) if len(train) else Fold(test, train))
+        return folds
+
     def run(self, fold: Fold, params: BoostingParams) -> Run:
         """A fit of all tasks on one fold, not yet begun; ``params.penalty`` is for the group."""
         common = FeatureUse(self.cost_model, params.max_features, params.cost_budget)
-        is_in = np.zeros((2, self.n_rows), np.bool_)
-        is_in[0, fold.train] = is_in[1, fold.test] = True
-        folds: list[Fold] = []
+        folds = self.parts(fold)
         uses: dict[str, FeatureUse] = {}
         runs: list[Run] = []
-        for task in self.tasks:
-            train, test = (task.place[is_here[task.rows]] for is_here in is_in)
-            # without training rows, the validation rows of a task train instead
-            folds.append(Fold(train, test) if len(train) else Fold(test, train))
+        for task, its_fold in zip(self.tasks, folds, strict=True):
             own = task.own_penalty(params.penalty, self.share)
             use = TaskFeatureUse(self.cost_model, common, params.penalty, own)
             uses[task.name] = use
-            runs.append(task.data.run(folds[-1], task.params(params), use))
+            runs.append(task.data.run(its_fold, task.params(params), use))
         latest: list[Step] = []
 
         def fold_losses(step: Step) -> FoldLosses:
             del step  # those of the tasks are asked
-            scored = [t for t, its_fold in enumerate(folds) if len(its_fold.test)]
-            parts = [runs[t].fold_losses(latest[t]) for t in scored]
-            return FoldLosses.joined(parts, [self.tasks[t].unit for t in scored])
+            return self.joined(folds, lambda t: runs[t].fold_losses(latest[t]))
 
-        steps = self._trace(params, common, uses, runs, latest)
-        return Run(steps, fold_losses, self.metric)
+        def steps() -> Iterator[Step]:
+            """A round of each task in turn, then the state of all of them."""
+            for _ in range(params.n_rounds):
+                latest[:] = [next(run.steps) for run in runs]
+                supports = {name: np.sort(use.entered) for name, use in uses.items()}
+                yield self.step(params, common, supports, latest)
 
-    def _trace(
+        return Run(steps(), fold_losses, self.metric)
+
+    def whole_fit(
+        self, fold: Fold, params: BoostingParams, *, has_objective: bool = True
+    ) -> WholeTasks | None:
+        """The same with each tree grown in one call, where that is possible."""
+        n_nodes = len(self.tasks) * params.n_rounds * 2 ** (params.max_depth + 1)
+        is_limited = params.max_features is not None or params.cost_budget is not None
+        if is_limited or n_nodes > MAX_NODES:
+            return None
+        fits = []
+        for task, its_fold in zip(self.tasks, self.parts(fold), strict=True):
+            given = (its_fold, task.params(params))
+            fit = task.data.whole_fit(*given, has_objective=has_objective)
+            if fit is None:
+                return None
+            fits.append(fit)
+        return WholeTasks(self, fits, fold, params)
+
+    def joined(self, folds: Sequence[Fold], losses: Callable[[int], FoldLosses]) -> FoldLosses:
+        """The losses of the tasks that have validation rows, as those of one."""
+        scored = [t for t, fold in enumerate(folds) if len(fold.test)]
+        return FoldLosses.joined([losses(t) for t in scored], [self.tasks[t].unit for t in scored])
+
+    def step(
         self,
         params: BoostingParams,
         common: FeatureUse,
-        uses: Mapping[str, FeatureUse],
-        runs: Sequence[Run],
-        latest: list[Step],
-    ) -> Iterator[Step]:
-        """A round of each task in turn, then the state of all of them."""
+        supports: Mapping[str, IntArray],
+        latest: Sequence[Step],
+    ) -> Step:
+        """The state of all tasks after a round, from the step of each."""
         weight = [float(task.data.weight[task.place].sum()) for task in self.tasks]
-        for k in range(1, params.n_rounds + 1):
-            latest[:] = [next(run.steps) for run in runs]
-            # shares of each task's reduction of squared error, tasks by their weight
-            importances = np.zeros(self.cost_model.n_features)
-            for step, its_weight in zip(latest, weight, strict=True):
-                whole = float(step.weight.sum())
-                if whole > 0.0:
-                    importances[step.support] += its_weight * step.weight / whole
-            yield Step.of(
-                common.entered,
-                importances / sum(weight),
-                penalty=params.penalty,
-                objective=float(np.average([step.objective for step in latest], weights=weight)),
-                cost=common.total_cost,
-                model=TasksModel(tuple(step.model for step in latest)),
-                details={"round": k},
-                supports={name: np.sort(use.entered) for name, use in uses.items()},
-            )
+        # shares of each task's reduction of squared error, tasks by their weight
+        importances = np.zeros(self.cost_model.n_features)
+        for step, its_weight in zip(latest, weight, strict=True):
+            whole = float(step.weight.sum())
+            if whole > 0.0:
+                importances[step.support] += its_weight * step.weight / whole
+        model = TasksModel(tuple(step.model for step in latest))
+        return Step.of(
+            common.entered,
+            importances / sum(weight),
+            penalty=params.penalty,
+            objective=float(np.average([step.objective for step in latest], weights=weight)),
+            cost=common.total_cost,
+            model=model,
+            details={"round": model.n_rounds},
+            supports=supports,
+        )
 
     def best_gain(self, params: BoostingParams) -> float:
         """The best gain of one split at the start, of the middle task."""
@@ -199,6 +236,9 @@ class CommonData(TasksData):
     def best_gain(self, params: BoostingParams) -> float:
         """The best gain of one split of all rows at the start."""
         return self.plain.best_gain(params)
+
+    def whole_fit(self, *given: Any, **more: Any) -> None:
+        """None: the costs of common trees differ from node to node."""
 
     def feature_use(self, fold: Fold, params: BoostingParams) -> NodeFeatureUse:
         """The account of a fit: a task counts as much as its rows that train."""

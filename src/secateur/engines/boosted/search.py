@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns, described, take_columns
 from secateur.data.costs import CostModel
 from secateur.data.table import Fold
 from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.trees import BoostingParams
-from secateur.engines.boosted.whole_fit import LOSSES, WholeFit, boost_small
+from secateur.engines.boosted.whole_fit import LOSSES, CompiledFit, boost_small, largest_buffers
 from secateur.engines.fold_losses import FoldLosses, mean_of
 from secateur.losses import Loss
 from secateur.path.step import Step
@@ -126,7 +125,7 @@ class BoostedEngine:
             self._speed = self._params.learning_rate / params.learning_rate
         self._patience = math.ceil(patience / self._speed)
         self._losses: Sequence[FoldLosses] = ()
-        self._whole: list[WholeFit] | None = None
+        self._whole: list[CompiledFit] | None = None
         # by penalty, the features of each fold, and of all rows unless there is a single fold,
         # with their total gains
         self._found: dict[float, list[tuple[IntArray, FloatArray]]] = {}
@@ -142,17 +141,17 @@ class BoostedEngine:
         """The step of one penalty: the folds find the number of rounds, then all rows train."""
         limit = self._params.max_features if max_features is None else max_features
         params = replace(self._params, penalty=penalty, max_features=limit)
+        of_parts = [params] * len(self._parts)
         if self._whole is None:
-            self._whole = self._whole_fits([self._params] * len(self._parts))
-        if self._whole and isinstance(self._data, BoostedData):
-            return self._fit_whole(self._whole, self._data.threads, params)
-        return self._fit_by_rounds([params] * len(self._parts))
+            self._whole = self._whole_fits(of_parts)
+        # what has a limit may have to be grown by rounds
+        whole = self._whole if max_features is None else self._whole_fits(of_parts)
+        return self._fit_whole(whole, params) if whole else self._fit_by_rounds(of_parts)
 
-    def _whole_fits(self, params: Sequence[BoostingParams]) -> list[WholeFit]:
+    def _whole_fits(self, params: Sequence[BoostingParams]) -> list[CompiledFit]:
         """A fit for each part of the rows, all with their own parameters; [] where it is slower."""
-        if not isinstance(self._data, BoostedData):
-            return []
-        fits, parts = [], self._parts
+        fits: list[CompiledFit] = []
+        parts = self._parts
         for fold, its in zip(parts, params, strict=True):
             is_last = fold is parts[-1]  # the others only score
             fit = self._data.whole_fit(fold, its, has_objective=is_last)
@@ -161,11 +160,10 @@ class BoostedEngine:
             fits.append(fit)
         return fits
 
-    def _fit_whole(self, fits: list[WholeFit], threads: Threads, params: BoostingParams) -> Step:
+    def _fit_whole(self, fits: Sequence[CompiledFit], params: BoostingParams) -> Step:
         """All fits advance side by side, a thread for each, ``patience`` rounds at a time."""
-        folds = fits[: len(self._folds)]
-        widest = max(fits, key=lambda fit: fit.n_bins)
-        buffers = [widest.buffers() for _ in range(min(threads.n_threads, len(fits)))]
+        folds, threads = fits[: len(self._folds)], self._data.threads
+        buffers = [largest_buffers(fits) for _ in range(min(threads.n_threads, len(fits)))]
         for fit in fits:
             fit.begin(params)
         best, n_done, n_rounds = BestRound(self._patience), 0, self._params.n_rounds
@@ -262,10 +260,7 @@ class BoostedEngine:
                 left = [part.down_to(size, *way) for part in parts]
             params = [replace(base, only=its) for its in left]
             fits = self._whole_fits(params)
-            if fits:
-                fewer = self._fit_whole(fits, data.threads, base)
-            else:
-                fewer = self._fit_by_rounds(params)
+            fewer = self._fit_whole(fits, base) if fits else self._fit_by_rounds(params)
             found = self._found[base.penalty]
             details = {**fewer.details, "eliminated_from": step.n_features}
             yield replace(fewer, penalty=penalty, details=details)

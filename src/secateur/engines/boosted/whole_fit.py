@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -66,7 +67,51 @@ def boosting_numbers(
     )
 
 
-class WholeFit:
+class CompiledFit(Protocol):
+    """A fit of one task or of several, to which many rounds are added in one call."""
+
+    _params: BoostingParams
+
+    def begin(self, params: BoostingParams) -> None:
+        """Begin again, without trees; the penalty may be another."""
+
+    def buffers(self) -> tuple[AnyArray, ...]:
+        """What the fit needs while it advances."""
+
+    def advance(self, n_rounds: int, buffers: tuple[AnyArray, ...]) -> None:
+        """Add rounds until there are so many."""
+
+    def losses_after(self, n_rounds: int) -> FoldLosses:
+        """The losses of the rows that are held out after so many rounds."""
+
+    def support_after(self, n_rounds: int) -> tuple[IntArray, FloatArray]:
+        """The features in use after so many rounds or kept anyway, sorted, and their gains."""
+
+    def rounds_of_entries(self) -> IntArray:
+        """The numbers of rounds before those that used a new feature."""
+
+    def step(self, n_rounds: int) -> Step:
+        """The step after so many rounds."""
+
+    def steps(self) -> Iterator[Step]:
+        """The last step of each support, and a few between at which the fit can be ended."""
+        buffers, n_rounds = self.buffers(), self._params.n_rounds
+        for first in range(0, n_rounds, STEP_ROUNDS):
+            last = min(first + STEP_ROUNDS, n_rounds)
+            self.advance(last, buffers)
+            entered_at = self.rounds_of_entries()
+            changes = np.unique(entered_at[(entered_at > first) & (entered_at < last)])
+            for n in (*changes.tolist(), last):
+                yield self.step(n)
+
+
+def largest_buffers(fits: Sequence[CompiledFit]) -> tuple[AnyArray, ...]:
+    """Buffers that are enough for each of the fits: their bins and rows differ."""
+    buffers = zip(*(fit.buffers() for fit in fits), strict=True)
+    return tuple(max(arrays, key=lambda array: array.size) for arrays in buffers)
+
+
+class WholeFit(CompiledFit):
     """A fit on some rows, which can be begun again with another penalty.
 
     The training loss is computed if ``has_objective``.
@@ -98,7 +143,9 @@ class WholeFit:
         p = self._params = params
         use = FeatureUse(self._cost_model, p.max_features, p.cost_budget)
         self._block.raw[:] = self._begun.baseline[:, None]
-        self._state = (self._block.raw, use.used.copy(), use.costs.copy(), np.array(use.limits))
+        self.used, self.costs = use.used.copy(), use.costs.copy()
+        self._state = (self._block.raw, self.used, self.costs, np.array(use.limits))
+        self._numbers = boosting_numbers(self._loss, p, self._begun.weights)
         self._ensemble = Ensemble(self._loss, self._begun.baseline)
         self._grown: list[TreeArrays] = []
         self._objective: list[float] = []
@@ -113,12 +160,12 @@ class WholeFit:
 
     def support_after(self, n_rounds: int) -> tuple[IntArray, FloatArray]:
         """The features in use after so many rounds or kept anyway, sorted, and their gains."""
-        features, entered_at = self._entries()
+        features, entered_at = self.entries()
         kept = np.flatnonzero(self._cost_model.keep)
         support = np.union1d(features[entered_at < n_rounds], kept)
-        return support, self._gains_after(n_rounds)[support]
+        return support, self.gains_after(n_rounds)[support]
 
-    def _gains_after(self, n_rounds: int) -> FloatArray:
+    def gains_after(self, n_rounds: int) -> FloatArray:
         """The total gain of each feature after so many rounds."""
         parts = [(f[r < n_rounds], g[r < n_rounds]) for f, g, r in self._splits]
         feature, gain = map(np.concatenate, zip(*parts, strict=True))
@@ -131,53 +178,63 @@ class WholeFit:
         """The cells that were added up in histograms since the fit was begun."""
         return self._ensemble.n_cells
 
-    @property
-    def n_bins(self) -> int:
-        """The bins of its histograms, which differ between the folds of a table."""
-        return int(self._begun.columns.offset[-1])
-
     def buffers(self) -> tuple[AnyArray, ...]:
-        """What a fit needs while it advances; enough for others of the table with fewer bins."""
+        """What the fit needs while it advances."""
         return tree_buffers(self._begun.columns, self._params.max_depth)
 
     def advance(self, n_rounds: int, buffers: tuple[AnyArray, ...]) -> None:
         """Add rounds until there are so many."""
-        block, begun, outputs = self._block, self._begun, self._loss.n_outputs
-        at_once = max(1, (MAX_NODES >> (self._params.max_depth + 1)) // outputs)
-        while (n_done := len(self._objective)) < n_rounds:
-            n = min(at_once, n_rounds - n_done)
-            trees = room_for_trees(n * outputs, 2 ** (self._params.max_depth + 1))
-            objective, losses = np.full(n, np.nan), np.empty((n, len(block.held)))
-            self._ensemble.n_cells += boost_rounds(
-                block.columns.codes,
-                (self._columns, begun.divisible),
-                block.target,
-                (block.weight, block.quantised_weight, *begun.weights),
-                (block.rows, block.held, self._objective_rows),
-                *boosting_numbers(self._loss, self._params, begun.weights),
-                self._state,
-                buffers,
-                trees,
-                (objective, losses),
-            )
-            self._grown.append(trees)
-            of_tree, node = np.nonzero(inner_nodes(trees))
-            on, gain = trees[2][of_tree, node], trees[4][of_tree, node]
-            self._splits.append((on, gain, n_done + of_tree // outputs))
-            self._objective.extend(objective.tolist())
-            self._held_losses.extend(self._loss.score_factor * losses)
+        for _ in self.grow(n_rounds, buffers):
+            pass
 
-    def steps(self) -> Iterator[Step]:
-        """The last step of each support, and a few between at which the fit can be ended."""
-        buffers, n_rounds = self.buffers(), self._params.n_rounds
-        for first in range(0, n_rounds, STEP_ROUNDS):
-            last = min(first + STEP_ROUNDS, n_rounds)
-            self.advance(last, buffers)
-            self._make_trees()
-            entered_at = self._entries()[1]
-            changes = np.unique(entered_at[(entered_at > first) & (entered_at < last)])
-            for n in (*changes.tolist(), last):
-                yield self.step(n)
+    def grow(
+        self, n_rounds: int, buffers: tuple[AnyArray, ...], at_once: int = MAX_NODES
+    ) -> Iterator[None]:
+        """Add rounds until there are so many, ``at_once`` or fewer between two yields."""
+        outputs, n_nodes = self._loss.n_outputs, 2 ** (self._params.max_depth + 1)
+        n_chunk = max(1, MAX_NODES // (n_nodes * outputs))
+        while (n_done := len(self._objective)) < n_rounds:
+            n = min(n_chunk, n_rounds - n_done)
+            trees = room_for_trees(n * outputs, n_nodes)
+            found = np.full(n, np.nan), np.empty((n, len(self._block.held)))
+            for r in range(0, n, at_once):
+                some = slice(r * outputs, (r + at_once) * outputs)
+                its = tuple(array[some] for array in trees)
+                self._boost(buffers, its, tuple(array[r : r + at_once] for array in found))
+                yield
+            self._note(n_done, trees, *found)
+
+    def _boost(
+        self, buffers: tuple[AnyArray, ...], trees: TreeArrays, found: tuple[FloatArray, ...]
+    ) -> None:
+        block, begun = self._block, self._begun
+        self._ensemble.n_cells += boost_rounds(
+            block.columns.codes,
+            (self._columns, begun.divisible),
+            block.target,
+            (block.weight, block.quantised_weight, *begun.weights),
+            (block.rows, block.held, self._objective_rows),
+            *self._numbers,
+            self._state,
+            buffers,
+            trees,
+            found,
+        )
+
+    def _note(
+        self, n_done: int, trees: TreeArrays, objective: FloatArray, losses: FloatArray
+    ) -> None:
+        """Keep what the kernel found in the rounds after ``n_done``."""
+        self._grown.append(trees)
+        of_tree, node = np.nonzero(inner_nodes(trees))
+        on, gain = trees[2][of_tree, node], trees[4][of_tree, node]
+        self._splits.append((on, gain, n_done + of_tree // self._loss.n_outputs))
+        self._objective.extend(objective.tolist())
+        self._held_losses.extend(self._loss.score_factor * losses)
+
+    def rounds_of_entries(self) -> IntArray:
+        """The numbers of rounds before those that used a new feature."""
+        return self.entries()[1]
 
     def step(self, n_rounds: int) -> Step:
         """The step after so many rounds."""
@@ -185,12 +242,12 @@ class WholeFit:
         if n_rounds < self._use_after:
             self._use = FeatureUse(self._cost_model)
         use, self._use_after = self._use, n_rounds
-        features, entered_at = self._entries()
+        features, entered_at = self.entries()
         for j in features[entered_at < n_rounds].tolist():
             use.add(j)
         return Step.of(
             use.entered,
-            self._gains_after(n_rounds),
+            self.gains_after(n_rounds),
             penalty=self._params.penalty,
             objective=self._objective[n_rounds - 1],
             cost=use.total_cost,
@@ -198,7 +255,7 @@ class WholeFit:
             details={"round": n_rounds},
         )
 
-    def _entries(self) -> tuple[IntArray, IntArray]:
+    def entries(self) -> tuple[IntArray, IntArray]:
         """The features in the order of their first use, and the rounds before that."""
         feature, _, round_ = map(np.concatenate, zip(*self._splits, strict=True))
         features, first = np.unique(feature, return_index=True)
