@@ -59,7 +59,7 @@ def test_forward_equals_the_naive_sum(n_outputs):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_gradient_of_all_weights_by_finite_differences(n_classes):
     view = a_view(n_classes)
-    growing = GrowingNetwork(view, GraftingParams(model="mlp"), np.ones(5))
+    growing = GrowingNetwork(view, GraftingParams(model="mlp"), (np.ones(5), np.ones(5)))
     growing.network = a_network(view.loss.n_outputs, np.random.default_rng(1))
     growing._cells = view.gather(growing.network.features, all_rows=True)
     flat = growing.network.flat()
@@ -76,7 +76,7 @@ def test_gradient_of_all_weights_by_finite_differences(n_classes):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_gradient_test_of_both_ways_to_grow_by_finite_differences(n_classes):
     view = a_view(n_classes)
-    growing = GrowingNetwork(view, GraftingParams(model="mlp"), np.ones(5))
+    growing = GrowingNetwork(view, GraftingParams(model="mlp"), (np.ones(5), np.ones(5)))
     growing.network = a_network(view.loss.n_outputs, np.random.default_rng(1))
     growing._cells = view.gather(growing.network.features, all_rows=True)
     growing._predict()
@@ -107,7 +107,7 @@ def test_gradient_test_of_both_ways_to_grow_by_finite_differences(n_classes):
 def test_grafts_fit_all_weights_and_lower_the_criterion(l1):
     view = a_view(n=200)
     params = GraftingParams(model="mlp", l1=l1, tol=1e-8)
-    growing = GrowingNetwork(view, params, np.ones(5))
+    growing = GrowingNetwork(view, params, (np.ones(5), np.ones(5)))
     before = growing.value(l1)
     assert growing.graft(0, 1) > 0
     assert growing.graft(1, 0) > 0  # another input to the unit
@@ -128,7 +128,7 @@ def test_grafts_fit_all_weights_and_lower_the_criterion(l1):
 def test_only_the_newest_weight_and_the_biases_move():
     view = a_view(n=200)
     params = GraftingParams(model="mlp", l1=0.001, adjust="newest")
-    growing = GrowingNetwork(view, params, np.ones(5))
+    growing = GrowingNetwork(view, params, (np.ones(5), np.ones(5)))
     growing.graft(0, 1)
     first = growing.network.weight[0]
     growing.graft(1, 0)
@@ -137,7 +137,9 @@ def test_only_the_newest_weight_and_the_biases_move():
 
 
 def test_limits_close_slots():
-    growing = GrowingNetwork(a_view(), GraftingParams(model="mlp", max_hidden=1), np.ones(5))
+    growing = GrowingNetwork(
+        a_view(), GraftingParams(model="mlp", max_hidden=1), (np.ones(5), np.ones(5))
+    )
     cost_model = as_costs([1.0, 1.0, 1.0, 1.0, 3.0]).bind("abcde")
     assert growing.is_open(Limits(cost_model)).all()
     growing.graft(0, 1)
@@ -150,7 +152,7 @@ def test_limits_close_slots():
 
 
 def test_an_undone_graft_leaves_no_trace():
-    growing = GrowingNetwork(a_view(), GraftingParams(model="mlp"), np.ones(5))
+    growing = GrowingNetwork(a_view(), GraftingParams(model="mlp"), (np.ones(5), np.ones(5)))
     growing.graft(0, 1)
     value = growing.value(0.0)
     copy(growing).graft(0, 2)
@@ -160,7 +162,9 @@ def test_an_undone_graft_leaves_no_trace():
 
 
 def test_connections_at_zero_leave_room_for_other_features():
-    growing = GrowingNetwork(a_view(), GraftingParams(model="mlp", l2=0.01), np.ones(5))
+    growing = GrowingNetwork(
+        a_view(), GraftingParams(model="mlp", l2=0.01), (np.ones(5), np.ones(5))
+    )
     growing.graft(0, 1)
     growing.graft(1, 2)
     growing.network = replace(growing.network, weight=np.array([0.5, 0.0]))

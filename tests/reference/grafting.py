@@ -90,17 +90,21 @@ def graft_l1(kind, X, y, W, l1, l2=0.0, a=None, tol=1e-7):
         w, b = optimise(kind, X, y, W, F, l1, l2, a)
 
 
-def graft_l0(kind, X, y, W, l1, l0, price, retries=0):
-    """Sections 3.2.2 and 3.2.3: choose by the bound of Eq. 9, undo where the criterion rises."""
+def graft_l0(kind, X, y, W, l1, l0, price, retries=0, a=None):
+    """Sections 3.2.2 and 3.2.3: choose by the bound of Eq. 9, undo where the criterion rises.
+
+    ``a`` are the alphas of L1, ``price`` those of L0.
+    """
+    a = price if a is None else a
     n = X.shape[1]
     F, newest = [], None
-    w, b = optimise(kind, X, y, W, F, l1, 0.0, price)
-    C = criterion(kind, X, y, W, w, b, l1, l0=l0, a=price)
+    w, b = optimise(kind, X, y, W, F, l1, 0.0, a)
+    C = criterion(kind, X, y, W, w, b, l1, l0=l0, a=a, price=price)
     states = [(tuple(F), C)]
     while True:
         f = X @ w + b
         G = X.T @ (W * loss_slope(kind, y, f))
-        excess = np.abs(G) - l1 * price
+        excess = np.abs(G) - l1 * a
         Z = [j for j in range(n) if j not in F and excess[j] > 0]
         if newest is None:
             p = 1 / (1 + np.exp(-f))
@@ -108,8 +112,8 @@ def graft_l0(kind, X, y, W, l1, l0, price, retries=0):
             newest = max((excess[j] for j in Z), default=0.0) / curvature
         bound = {j: l0 * price[j] - newest * excess[j] for j in Z}
         for j in sorted(Z, key=lambda j: bound[j])[: retries + 1]:
-            w_new, b_new = optimise(kind, X, y, W, [*F, j], l1, 0.0, price)
-            C_new = criterion(kind, X, y, W, w_new, b_new, l1, l0=l0, a=price)
+            w_new, b_new = optimise(kind, X, y, W, [*F, j], l1, 0.0, a)
+            C_new = criterion(kind, X, y, W, w_new, b_new, l1, l0=l0, a=a, price=price)
             if C_new < C - 1e-10 * abs(states[0][1]):
                 break
         else:
@@ -144,3 +148,54 @@ def network_output(X, connections, hidden_bias, unit_output, output_bias):
                 inner += weight * X[:, j]
         f[:, unit_output[h]] += g(inner)
     return f
+
+
+def limited(kind, X, y, W, q, limit):
+    """Eq. 5 by a general solver: w split in two parts of one sign, so that |w| is smooth."""
+    from scipy.optimize import minimize
+
+    n = X.shape[1]
+
+    def loss(v):
+        return W @ loss_value(kind, y, X @ (v[:n] - v[n:-1]) + v[-1])
+
+    def slope(v):
+        pull = X.T @ (W * loss_slope(kind, y, X @ (v[:n] - v[n:-1]) + v[-1]))
+        return np.concatenate(
+            [pull, -pull, [W @ loss_slope(kind, y, X @ (v[:n] - v[n:-1]) + v[-1])]]
+        )
+
+    bound = {"type": "ineq", "fun": lambda v: limit - (v[:-1] ** q).sum()}
+    start = np.append(np.full(2 * n, 1e-3), W @ y if kind == "squared" else 0.0)
+    bounds = [(0.0, None)] * (2 * n) + [(None, None)]
+    options = {"maxiter": 2000, "ftol": 1e-14}
+    found = minimize(
+        loss, start, jac=slope, method="SLSQP", bounds=bounds, constraints=bound, options=options
+    )
+    return found.x[:n] - found.x[n:-1], loss(found.x)
+
+
+def _program(X, W, l1, rows, right):
+    """Least sum W xi + l1 sum |w|, with ``rows @ (w+, w-, b, xi) <= right``; the least value."""
+    from scipy.optimize import linprog
+
+    m, n = X.shape
+    cost = np.concatenate([np.full(2 * n, l1), [0.0], W])
+    bounds = [(0, None)] * (2 * n) + [(None, None)] + [(0, None)] * m
+    return linprog(cost, A_ub=rows, b_ub=right, bounds=bounds).fun
+
+
+def hinge_program(X, y, W, l1):
+    """The L1 hinge problem as a linear program: xi >= 1 - y f(x), xi >= 0."""
+    sign = np.where(y == 1, 1.0, -1.0)[:, None]
+    rows = np.hstack([-sign * X, sign * X, -sign, -np.eye(len(X))])
+    return _program(X, W, l1, rows, -np.ones(len(X)))
+
+
+def epsilon_program(X, y, W, l1, epsilon):
+    """The L1 epsilon-insensitive problem as a linear program: xi >= |y - f(x)| - epsilon."""
+    m, ones = len(X), np.ones((len(X), 1))
+    above = np.hstack([-X, X, -ones, -np.eye(m)])  # y - f - epsilon <= xi
+    below = np.hstack([X, -X, ones, -np.eye(m)])
+    right = np.concatenate([epsilon - y, epsilon + y])
+    return _program(X, W, l1, np.vstack([above, below]), right)

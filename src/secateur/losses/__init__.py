@@ -161,6 +161,11 @@ class Huber(Loss):
         near: FloatArray = np.minimum(size, self.delta)
         return near * (size - 0.5 * near)
 
+    def conjugate(self, target: FloatArray, slope: FloatArray) -> FloatArray:
+        """``s^2 / 2 + s y`` of a slope s from ``-delta`` to ``delta``."""
+        s = np.clip(slope[0], -self.delta, self.delta)
+        return s * (0.5 * s + target)
+
     def _best_constant(self, target: FloatArray, weight: FloatArray) -> float:
         """Root of the summed gradient, by Newton steps kept inside a shrinking bracket."""
         low, high = float(target.min()), float(target.max())

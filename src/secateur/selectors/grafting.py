@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
 
 from secateur._kernels.threads import Threads
-from secateur.data.frames import is_lazy
-from secateur.data.standardize import standardize_table
-from secateur.data.table import Fold, Problem, all_rows
-from secateur.engines.grafting.columns import GraftingData, GraftingParams, TableColumns
+from secateur.data.table import Fold, all_rows
+from secateur.engines.grafting.columns import GraftingData, GraftingParams
 from secateur.engines.grafting.greedy import GREEDY_SHARE, GraftRun, trace_grafts
-from secateur.engines.grafting.linear import LinearEngine
+from secateur.engines.grafting.linear import LinearEngine, LinearGrafting
 from secateur.engines.grafting.models import LinearModel, Network
+from secateur.engines.grafting.penalties import pairs_of, penalty_at_limit, trace_pairs
 from secateur.engines.path_search import PathSearch, search_penalties
-from secateur.exceptions import ParameterError
-from secateur.execution.disk import FileAllocator
-from secateur.execution.distributed_columns import DistributedColumns, file_number_blocks
-from secateur.execution.worker import number_blocks
-from secateur.losses import Loss, get_loss
 from secateur.path import Best, OneStandardError, Patience, Selection, StopReason
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.base import PathSelector, warn_caller
-from secateur.selectors.inputs import (
-    FitInput,
-    current_executor,
-    is_stream,
-    read_costs,
-    read_input,
-    read_stored,
-    refuse_categories,
+from secateur.selectors.grafting_input import (
+    GraftingInput,
+    loss_of,
+    make_columns,
+    read_alphas,
+    read_penalties,
+    read_rows,
 )
+from secateur.selectors.inputs import read_input, refuse_categories
 from secateur.selectors.parameters import (
     EXECUTOR,
     NO_LIMIT,
@@ -50,20 +43,10 @@ from secateur.selectors.parameters import (
 )
 from secateur.selectors.prediction import PredictsClasses, PredictsValues, StepPredictor
 from secateur.selectors.progress import Progress
-from secateur.storage.sources import lazy_blocks
-from secateur.storage.stored_table import StoredNumbers, StoredTable, numbers_of, store_stream
 from secateur.typing import FloatArray
 
 PATIENCE = 5  # steps without progress that end "auto"; twice that for networks
 FALLBACK = 1 / 3  # position in the grid of the automatic penalty without folds
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class GraftingInput(FitInput):
-    """The input of a grafting fit; ``l1`` is one number, a falling grid, or None for "auto"."""
-
-    loss: Loss
-    l1: float | list[float] | None
 
 
 @with_constructor
@@ -79,10 +62,22 @@ class GraftingSelector(StepPredictor):
         grid from the smallest value that keeps everything out, scores each on held-out rows, and
         lets ``cut`` choose; a sequence is a grid of your own. If weights are grafted one by one
         (``l0``, "mlp", "newest") "auto" is one small value, and ``cut`` chooses one of the grafts.
-    l0 : float, default=0.0
+    l0 : float, "auto" or sequence of float, default=0.0
         The penalty of a feature in use, times its cost; makes the choice greedy (Section 3.2.2).
+        "auto" or a sequence searches pairs of ``l1`` and ``l0``: each is fitted to its end and
+        scored on held-out rows, and ``cut`` chooses. "auto" for both has 25 pairs.
     l2 : float, default=0.0
-        The penalty on ``sum alpha w^2``.
+        The penalty on ``sum beta w^2``.
+    l1_costs : None, number, sequence or dict, default=None
+        The alphas of the L1 penalty (Eq. 7), given as ``costs`` are; kept features have 0. None is
+        the costs; with 1 here and in ``l2_costs``, a cost counts for ``l0`` alone.
+    l2_costs : None, number, sequence or dict, default=None
+        The betas of the L2 penalty, likewise.
+    l1_limit : float, default=None
+        The form of Eq. 5: the largest ``sum alpha |w|`` of weights of standardised columns. The
+        penalty with that solution takes the place of ``l1``; it is 0 where none is needed.
+    l2_limit : float, default=None
+        The same for ``sum beta w^2``, in place of ``l2``; ``l1="auto"`` is then 0.
     max_hidden : int, default=None
         The largest number of hidden units of a network.
     adjust : {"all", "newest"}, default="all"
@@ -131,8 +126,12 @@ class GraftingSelector(StepPredictor):
 
     model: str = one_of("linear", "mlp", advice="Use 'linear' for coefficients.").default("linear")
     l1: Any = "auto"
-    l0: float = number(0, below=True, advice="Use 0 for no penalty per feature.").default(0.0)
+    l0: Any = 0.0
     l2: float = number(0, below=True, advice="Use 0 for no ridge.").default(0.0)
+    l1_costs: Any = None
+    l2_costs: Any = None
+    l1_limit: float | None = number(0, above=True, or_none=True, advice=NO_LIMIT).default(None)
+    l2_limit: float | None = number(0, above=True, or_none=True, advice=NO_LIMIT).default(None)
     max_hidden: int | None = number(1, whole=True, or_none=True, advice=NO_LIMIT).default(None)
     adjust: str = one_of("all", "newest").default("all")
     retries: int = number(0, whole=True, advice="Use 0 for none.").default(0)
@@ -178,26 +177,19 @@ class GraftingSelector(StepPredictor):
         return self
 
     def _problem(self, X: Any, y: Any, sample_weight: Any) -> GraftingInput:
-        l1 = read_penalty("l1", self.l1)
-        if isinstance(l1, list) and self._params().one_by_one:
-            if len(l1) > 1:
-                raise ParameterError(
-                    "'l1' must be one number or 'auto' with an L0 penalty, model='mlp' or "
-                    f"adjust='newest'. Got {len(l1)} values. Fit once for each."
-                )
-            l1 = l1[0]
-        given = read_input(self, self._target_type, *_read_rows(self, X, y, sample_weight))
+        penalties = read_penalties(self, one_by_one=self._params().one_by_one)
+        given = read_input(self, self._target_type, *read_rows(self, X, y, sample_weight))
         problem, table = given.problem, given.problem.table
         refuse_categories(table.names, table.categories, "grafting")
-        n_classes = problem.target.n_classes
-        loss = get_loss("log_loss" if n_classes else "squared_error", n_classes=n_classes)
+        loss = loss_of(self, problem)
         loss.baseline(problem.target.values, problem.weight)  # not every target has one
-        return given.extended(GraftingInput, loss=loss, l1=l1)
+        alphas = read_alphas(self, problem)
+        return given.extended(GraftingInput, loss=loss, alphas=alphas, **penalties)
 
     def _folds(self, given: GraftingInput) -> list[Fold]:
         """The folds of ``cv`` if there is a choice to make; none for penalties that are given."""
         is_chosen = self._params().one_by_one and self.cut is not None
-        if isinstance(given.l1, float) and not is_chosen:
+        if isinstance(given.l1, float) and not is_chosen and not given.is_joint:
             return []
         return super()._folds(given)
 
@@ -206,27 +198,38 @@ class GraftingSelector(StepPredictor):
     ) -> list[PathSearch]:
         problem, params, unit = given.problem, self._params(), (0.0, 1.0)
         values, weight = problem.target.values, problem.weight
-        columns = _make_columns(problem, self.executor, threads, params)
+        columns = make_columns(problem, self.executor, threads, params)
         if self.model == "mlp" and problem.target.classes is None:  # offset and scale of the target
             centre = float(np.average(values, weights=weight))
             scale = float(np.sqrt(np.average((values - centre) ** 2, weights=weight)))
             unit = (centre, scale or 1.0)
         fixed = (given.loss, problem.cost_model, threads, unit)
-        data = GraftingData(columns, values, weight, *fixed)
+        data = GraftingData(columns, values, weight, *fixed, own_alphas=given.alphas)
+        if given.is_joint:
+            return [self._search_pairs(data, given, folds, progress)]
         if params.one_by_one:
             return [self._search_grafts(data, given.l1, folds, progress)]
+        l1 = given.l1
+        if self.l1_limit is not None:
+            l1 = penalty_at_limit(
+                LinearGrafting(data, params, all_rows(len(values))), 1, self.l1_limit
+            )
+        elif self.l2_limit is not None:
+            own = replace(params, l1=l1 if isinstance(l1, float) else 0.0)
+            fit = LinearGrafting(data, own, all_rows(len(values)))
+            params = replace(params, l2=penalty_at_limit(fit, 2, self.l2_limit))
         engine = LinearEngine(data, params, folds, progress.round)
-        penalties, before = self._penalties(engine, given.l1, folds)
+        penalties, before = self._penalties(engine, l1, folds)
         progress.expect(len(penalties), len(folds) + 1)
         engine.follow(before)
         return [
             search_penalties(
                 engine,
                 penalties,
-                size=self._wanted_size if given.l1 is None else None,
+                size=self._wanted_size if l1 is None else None,
                 count=problem.cost_model.count,
-                none=engine.grid()[0] if isinstance(given.l1, list) and folds else None,
-                rules=[Patience(PATIENCE)] if folds and given.l1 is None else [],
+                none=engine.grid()[0] if isinstance(l1, list) and folds else None,
+                rules=[Patience(PATIENCE)] if folds and l1 is None else [],
                 on_step=progress.part,
                 penalty_name="l1",
             )
@@ -264,12 +267,30 @@ class GraftingSelector(StepPredictor):
             penalty_name="l1",
         )
 
+    def _search_pairs(
+        self, data: GraftingData, given: GraftingInput, folds: list[Fold], progress: Progress
+    ) -> PathSearch:
+        """One step for each pair of an L1 and an L0 penalty; without folds that in the middle."""
+        l1 = [given.l1] if isinstance(given.l1, float) else given.l1
+        params = replace(self._params(), l0=0.0)
+        pairs = pairs_of(data, params, l1, given.l0)
+        if not folds:
+            pairs = pairs[len(pairs) // 2 :][:1]
+        progress.expect(len(pairs), len(folds) + 1)
+        steps = trace_pairs(data, params, pairs, folds, progress.round)
+        return PathSearch(steps, on_step=progress.part, penalty_name="l1")
+
     def _params(self) -> GraftingParams:
-        return params_of(self, GraftingParams, l1=0.0)
+        l0 = read_penalty("l0", self.l0)  # one by one also where it is searched
+        return params_of(self, GraftingParams, l1=0.0, l0=l0 if isinstance(l0, float) else np.inf)
 
     def _default_rule(self) -> CuttingRule:
         """The last step of penalties that are given, else the fewest within one standard error."""
-        return Best() if isinstance(read_penalty("l1", self.l1), float) else OneStandardError()
+        given = [
+            isinstance(read_penalty(name, getattr(self, name)), float) for name in ("l1", "l0")
+        ]
+        has_limit = self.l1_limit is not None or self.l2_limit is not None
+        return Best() if has_limit or all(given) else OneStandardError()
 
     def _set_selection(self, selection: Selection) -> None:
         super()._set_selection(selection)
@@ -309,49 +330,19 @@ class GraftingSelector(StepPredictor):
         return model.readable(self._schema.names, outputs)
 
 
-def _read_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-    """X, y and weights; a stream or a stored table is checked and copied to a file of numbers."""
-
-    def check(names: tuple[str, ...], categorical: Sequence[int]) -> None:
-        refuse_categories(names, categorical, "grafting")
-        read_costs(estimator.get_params(deep=False), names)
-
-    if isinstance(X, StoredTable):
-        y, weight = read_stored(X, y, sample_weight, None)
-        return numbers_of(X, check), y, weight
-    if is_stream(X):
-        return store_stream(X, y, sample_weight, check)
-    if is_lazy(X):
-        table, y, sample_weight = store_stream(lazy_blocks(X, y, sample_weight), None, None, check)
-        table.executor = current_executor()
-        X = table
-    return X, y, sample_weight
-
-
-def _make_columns(
-    problem: Problem, executor: Any, threads: Threads, params: GraftingParams
-) -> TableColumns:
-    """Standardised columns: in memory, in a file, or in blocks of an executor."""
-    table, weight = problem.table, problem.weight
-    centre, scale = params.fit_intercept, params.standardize
-    if executor is None and isinstance(table, StoredNumbers):
-        executor = table.executor
-    distributed = partial(DistributedColumns, weight=weight, centre=centre, scale=scale)
-    if executor is not None:
-        return distributed(executor.distribute(number_blocks(table)).code_executor())
-    if isinstance(table, StoredNumbers):
-        blocks, folder = file_number_blocks(table, threads), table.folder
-        return distributed(blocks, space=lambda: FileAllocator(folder))
-    return standardize_table(table, weight, centre=centre, scale=scale, threads=threads)
-
-
 @with_constructor
 class GraftingClassifier(PredictsClasses, GraftingSelector, ClassificationParameters):
-    """Grafting for classification: frees the weights with the largest gradients of the log loss.
+    """Grafting for classification: frees the weights with the largest gradients of the loss.
 
-    Minimises the mean log loss plus ``l2 sum alpha w^2 + l1 sum alpha |w| + l0 sum alpha [used]``
+    Minimises the mean log loss plus ``l2 sum beta w^2 + l1 sum alpha |w| + l0 sum cost [used]``
     (Eq. 7 of Perkins, Lacker and Theiler, JMLR 2003) over a linear model or a network that grows.
     With ``l1`` and ``l2`` alone a linear model reaches the global optimum.
+
+    Parameters
+    ----------
+    loss : {"log_loss", "hinge"}, default="log_loss"
+        "hinge", of two classes, is ``max(0, 1 - margin)`` (Figure 1), its corner rounded over 0.02;
+        it has no probabilities.
 
     Examples
     --------
@@ -362,15 +353,33 @@ class GraftingClassifier(PredictsClasses, GraftingSelector, ClassificationParame
     (True, True)
     """
 
+    loss: str = one_of("log_loss", "hinge").default("log_loss")
+
+    @available_if(lambda self: self.loss != "hinge")  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The probability of each class, in the order of ``classes_``; not with the hinge loss."""
+        return super().predict_proba(X)
+
 
 @with_constructor
 class GraftingRegressor(PredictsValues, GraftingSelector):
     """Grafting for regression: frees the weights with the largest gradients of the squared error.
 
     Minimises half the mean squared error plus
-    ``l2 sum alpha w^2 + l1 sum alpha |w| + l0 sum alpha [used]`` (Eq. 7 of Perkins, Lacker and
+    ``l2 sum beta w^2 + l1 sum alpha |w| + l0 sum cost [used]`` (Eq. 7 of Perkins, Lacker and
     Theiler, JMLR 2003) over a linear model or a network that grows. With ``l1`` and ``l2`` alone a
     linear model reaches the global optimum: that of the Lasso or the elastic net.
+
+    Parameters
+    ----------
+    loss : {"squared_error", "huber", "epsilon_insensitive"}, default="squared_error"
+        The last two are for linear models. Corners of "epsilon_insensitive" are rounded over 0.02
+        standard deviations of y.
+    epsilon : float, default=0.1
+        Residuals up to this cost nothing, in units of y; for ``loss="epsilon_insensitive"``.
+    huber_delta : float, default=None
+        Where the Huber loss turns linear, in units of y; None is the 0.9 quantile of distances to
+        the median.
 
     Examples
     --------
@@ -380,3 +389,9 @@ class GraftingRegressor(PredictsValues, GraftingSelector):
     >>> bool(selector.support_.sum() < 10), bool(selector.score(X, y) > 0.4)
     (True, True)
     """
+
+    loss: str = one_of("squared_error", "huber", "epsilon_insensitive").default("squared_error")
+    epsilon: float = number(0, below=True).default(0.1)
+    huber_delta: float | None = number(
+        0, above=True, below=True, or_none=True, advice="Use None to have it chosen from y."
+    ).default(None)

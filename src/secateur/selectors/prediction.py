@@ -128,11 +128,11 @@ class PredictsProbabilities(ClassifierMixin, StepPredictor):  # type: ignore[mis
 
     def predict(self, X: Any) -> AnyArray:
         """The likeliest class of each row."""
-        return self._labels(self.predict_proba(X))
+        return self._labels(super().predict(X))
 
     def staged_predict(self, X: Any) -> Iterator[AnyArray]:
         """The classes predicted at each step of the path."""
-        return map(self._labels, self.staged_predict_proba(X))
+        return map(self._labels, super().staged_predict(X))
 
     def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
         """The probabilities predicted at each step of the path."""

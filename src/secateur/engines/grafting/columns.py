@@ -156,6 +156,7 @@ class GraftingData:
     cost_model: CostModel
     threads: Threads
     unit: tuple[float, float] = (0.0, 1.0)
+    own_alphas: tuple[FloatArray | None, FloatArray | None] = (None, None)  # of L1 and of L2
 
     def fold_losses(self, fold: Fold, raw: FloatArray) -> FoldLosses:
         """Losses of the test rows, from raw predictions of all rows."""
@@ -179,8 +180,14 @@ class GraftingData:
         kept = np.flatnonzero(self.cost_model.keep)
         return np.concatenate([kept[~np.isin(kept, support)], support])
 
-    def alpha(self, used: IntArray) -> FloatArray:
-        """The alphas of Eq. 7: the costs given the features in use, but never below half.
+    def alphas(self, used: IntArray) -> tuple[FloatArray, FloatArray]:
+        """The alphas of Eq. 7 for L1 and for L2: their own, or the costs given those in use."""
+        first, second = self.own_alphas
+        by_cost = self._by_cost(used) if first is None or second is None else None
+        return (by_cost if first is None else first), (by_cost if second is None else second)  # type: ignore[return-value]  # one of them is there
+
+    def _by_cost(self, used: IntArray) -> FloatArray:
+        """The costs given the features in use, but never below half.
 
         Used features keep the cost they had at the start, otherwise they would not be shrunk.
         """

@@ -84,8 +84,10 @@ class GrowingNetwork:
 
     slope_at_zero = SLOPE_AT_ZERO
 
-    def __init__(self, view: View, params: GraftingParams, alpha: FloatArray) -> None:
-        self.view, self._params, self.alpha = view, params, alpha
+    def __init__(
+        self, view: View, params: GraftingParams, alphas: tuple[FloatArray, FloatArray]
+    ) -> None:
+        self.view, self._params, (self.alpha, self.alpha2) = view, params, alphas
         none, nothing = np.empty(0, np.int64), np.empty(0)
         self.network = NetworkWeights(none, none, nothing, none, nothing, view.start)
         self._cells: FloatArray = np.empty((0, view.columns.n_rows))
@@ -193,10 +195,10 @@ class GrowingNetwork:
     def _value_and_gradient(self, vector: FloatArray, sign: FloatArray) -> tuple[float, FloatArray]:
         network = self.network.with_flat(vector)
         value, gradient = self._loss_and_gradient(network)
-        alpha, weight = self.alpha[network.feature], network.weight
-        value += self._params.l1 * float(alpha @ (sign * weight))
-        value += self._params.l2 * float(alpha @ (weight * weight))
-        slope = self._params.l1 * alpha * sign + 2.0 * self._params.l2 * alpha * weight
+        first, weight = self._params.l1 * self.alpha[network.feature], network.weight
+        second = self._params.l2 * self.alpha2[network.feature]
+        value += float(first @ (sign * weight)) + float(second @ (weight * weight))
+        slope = first * sign + 2.0 * second * weight
         gradient[len(gradient) - len(weight) :] += slope
         return value, gradient
 
@@ -213,9 +215,9 @@ class GrowingNetwork:
 
     def value(self, l1: float) -> float:
         """The criterion without its L0 term."""
-        alpha, weight = self.alpha[self.network.feature], self.network.weight
-        penalty = l1 * float(alpha @ np.abs(weight))
-        penalty += self._params.l2 * float(alpha @ (weight * weight))
+        on, weight = self.network.feature, self.network.weight
+        penalty = l1 * float(self.alpha[on] @ np.abs(weight))
+        penalty += self._params.l2 * float(self.alpha2[on] @ (weight * weight))
         return self.view.mean_loss(self.raw) + penalty
 
     def support(self) -> IntArray:
@@ -253,22 +255,22 @@ class GraftRun:
         nothing = np.empty(0, np.int64)
         # weights are numbered by slot (where they go) and feature; a graft changes no shared array
         self.growing: GrowingLinear | GrowingNetwork = (
-            GrowingNetwork(View(data, fold.train, params), params, data.alpha(nothing))
+            GrowingNetwork(View(data, fold.train, params), params, data.alphas(nothing))
             if params.model == "mlp"
             else GrowingLinear(data, params, fold)
         )
         # one more graft each (the first time none), until the criterion would rise
         self.grafts = self._graft()
         self.is_cut_short = False  # at ``max_iter`` grafts, where one more would lower it
-        self._criterion = np.nan
+        self.criterion = np.nan
         self._n_grafts = 0
         self._newest = np.nan
 
     def _graft(self) -> Iterator[bool]:
         """Free the weight with the lowest bound and fit; undo what raises the criterion."""
         params = self._params
-        self._criterion = self._value()
-        min_decrease = params.tol * abs(self._criterion)
+        self.criterion = self._value()
+        min_decrease = params.tol * abs(self.criterion)
         yield True
         while True:
             before = self.growing
@@ -276,7 +278,7 @@ class GraftRun:
                 self.growing = copy(before)
                 size = self.growing.graft(int(slot), int(feature))
                 value = self._value()
-                if value < self._criterion - min_decrease:
+                if value < self.criterion - min_decrease:
                     break
             else:
                 self.growing = before
@@ -284,7 +286,7 @@ class GraftRun:
             if self._n_grafts == params.max_iter:
                 self.growing, self.is_cut_short = before, True
                 return
-            self._criterion, self._newest = value, size or self._newest
+            self.criterion, self._newest = value, size or self._newest
             self._n_grafts += 1
             self._update()
             yield True
@@ -296,9 +298,11 @@ class GraftRun:
             growing.drop_unused()
         if not self._data.cost_model.is_plain:
             used = growing.support()
-            alpha = self._data.alpha(used)
-            alpha[used] = growing.alpha[used]
-            growing.alpha = alpha
+            before = growing.alpha, growing.alpha2
+            after = tuple(each.copy() for each in self._data.alphas(used))
+            for new, old in zip(after, before, strict=True):
+                new[used] = old[used]
+            growing.alpha, growing.alpha2 = after
 
     def _value(self) -> float:
         """The criterion of Eq. 7."""
@@ -308,8 +312,8 @@ class GraftRun:
     def _candidates(self) -> IntArray:
         """Weights by increasing bound, as (slot, feature).
 
-        The bound of Eq. 9 is ``l0 cost - |w'| (|dL/dw| - l1 alpha - l2 alpha |w'|)``, with w' the
-        newest weight; used features cost nothing.
+        The bound of Eq. 9 is ``l0 cost - |w'| (|dL/dw| - l1 alpha - l2 beta |w'|)``, with w' the
+        newest weight, alpha and beta those of L1 and L2; used features cost nothing.
         """
         params, alpha, cost_model = self._params, self.growing.alpha, self._data.cost_model
         size = np.abs(self.growing.gradients())
@@ -324,7 +328,8 @@ class GraftRun:
         used = np.zeros(len(alpha), np.bool_)
         used[self.growing.support()] = True
         cost = cost_model.costs(used) if params.l0 > 0.0 else np.zeros(len(alpha))
-        bound = params.l0 * cost - self._newest * (excess - params.l2 * alpha * self._newest)
+        ridge = params.l2 * self.growing.alpha2 * self._newest
+        bound = params.l0 * cost - self._newest * (excess - ridge)
         flat = np.flatnonzero(open_)
         flat = flat[np.argsort(bound.ravel()[flat], kind="stable")]
         return np.column_stack(np.unravel_index(flat, open_.shape))
@@ -333,7 +338,7 @@ class GraftRun:
         """The state as a step of a path."""
         growing, n_grafts = self.growing, self._n_grafts
         found = {"grafts": n_grafts, "rounds": max(1, n_grafts), **growing.certificate()}
-        return self._data.step(growing, self._params.l1, self._criterion, **found)
+        return self._data.step(growing, self._params.l1, self.criterion, **found)
 
 
 def trace_grafts(

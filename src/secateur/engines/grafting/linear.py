@@ -75,7 +75,7 @@ class LinearGrafting:
     def __init__(self, data: GraftingData, params: GraftingParams, fold: Fold) -> None:
         self.data, self.params, self.fold = data, params, fold
         self.view = view = View(data, fold.train, params)
-        self.alpha = data.alpha(np.empty(0, np.int64))
+        self.alpha, self.alpha2 = data.alphas(np.empty(0, np.int64))
         self.limits = Limits(data.cost_model, params.max_features, params.cost_budget)
         self._chosen: IntArray | None = None  # the only features, once a limit was reached
         n_outputs, n_features = view.loss.n_outputs, view.columns.n_features
@@ -106,7 +106,7 @@ class LinearGrafting:
 
     def penalty(self, l1: float) -> Penalty:
         """The penalty with this ``l1``."""
-        return Penalty(l1, self.params.l2, self.alpha)
+        return Penalty(l1, self.params.l2, (self.alpha, self.alpha2))
 
     def solve(self, l1: float) -> Certificate:
         """Graft until the optimum at this L1 penalty is reached, or for ``max_iter``."""
@@ -116,7 +116,7 @@ class LinearGrafting:
         """Fit at the next penalty; features beyond the limits do not enter."""
         data, limits, chosen = self.data, self.limits, self._chosen
         if not data.cost_model.is_plain:
-            self.alpha = data.alpha(self.support())
+            self.alpha, self.alpha2 = data.alphas(self.support())
         if limits.are_none:
             return (yield from self._solving(l1))
         before = self.state.copy()

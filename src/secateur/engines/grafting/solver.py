@@ -26,23 +26,24 @@ Move = tuple[FloatArray, FloatArray, FloatArray]
 
 
 class Penalty:
-    """``l1 sum alpha |w| + l2 sum alpha w^2``; an alpha for each feature, the same for outputs."""
+    """``l1 sum alpha |w| + l2 sum beta w^2``; ``alphas`` are (alpha, beta), for each feature."""
 
-    __slots__ = ("alpha", "l1", "l2", "ridge", "threshold")
+    __slots__ = ("alpha", "l1", "ridge", "threshold")
 
-    def __init__(self, l1: float, l2: float, alpha: FloatArray) -> None:
-        self.l1, self.l2, self.alpha = l1, l2, alpha
+    def __init__(self, l1: float, l2: float, alphas: tuple[FloatArray, FloatArray]) -> None:
+        self.l1, (self.alpha, beta) = l1, alphas
+        alpha = self.alpha
         self.threshold: FloatArray = np.where(alpha > 0.0, alpha, 0.0)
         # with an infinite l1 only features without a cost can enter
         np.multiply(self.threshold, l1, out=self.threshold, where=alpha > 0.0)
-        self.ridge: FloatArray = 2.0 * l2 * alpha
+        self.ridge: FloatArray = 2.0 * l2 * beta
 
     def value(self, weight: FloatArray) -> float:
         """The penalty of weights of shape (n_outputs, n_features)."""
         used = np.flatnonzero(weight.any(axis=0))
         w, alpha = weight[:, used], self.alpha[used]
         absolute = float((np.abs(w) @ alpha).sum())
-        squared = self.l2 * float((w * w @ alpha).sum())
+        squared = 0.5 * float((w * w @ self.ridge[used]).sum())
         return squared + (self.l1 * absolute if absolute else 0.0)
 
 
