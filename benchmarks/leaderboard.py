@@ -2,11 +2,15 @@
 
     ./dev bench leaderboard                 everything that is not done yet, as tables
     ./dev bench leaderboard --quick         two small sets and the quickest methods
-    ./dev bench leaderboard --fresh         from the beginning
+    ./dev bench leaderboard --full          slow rivals as well: Boruta, CatBoost, SHAP-RFECV ...
+    ./dev bench leaderboard --minutes 30    begin no trial after half an hour
+    ./dev bench leaderboard --again A-GBM   make the trials of a method again
     ./dev bench leaderboard --write         put tables and pictures into docs/benchmarks
 
 Three outer folds, selection inside of them. A method that fails, or takes more than five minutes
-for a choice, is shown as such and has the last rank.
+for a choice, is shown as such and has the last rank. Trials are kept in
+docs/benchmarks/results/leaderboard, with the commit, the date and the load of the machine; a run
+goes on where the last one ended.
 """
 
 from __future__ import annotations

@@ -33,18 +33,19 @@ def main() -> None:
         while True:
             watch = threading.Timer(float(limit), report, [{**found, "timeout": True}])
             watch.start()
-            start = time.perf_counter()
+            start, cpu = time.perf_counter(), time.process_time()
             with PeakMemory() as memory:
                 label, chosen = next(choices, (None, None))
-            seconds = time.perf_counter() - start
+            seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
             watch.cancel()
             if label is None:
                 break
             found[label] = {
-                "features": np.asarray(chosen).tolist(),
-                "seconds": seconds,
+                "features": len(np.asarray(chosen)),
+                "seconds": round(seconds, 3),
+                "cpu": round(cpu, 3),
                 "memory": memory.beyond,
-                **scores(part, chosen),
+                **{judge: round(score, 6) for judge, score in scores(part, chosen).items()},
             }
     except Exception as error:  # noqa: BLE001  # a rival's failure is a result
         report({**found, "error": f"{type(error).__name__}: {error}"[:200]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -30,7 +31,13 @@ def benchmark(
     """
     known = {**sections, **(quality or {})}
     asked = _arguments(name, known, description, has_quality=quality is not None)
-    options = Options(quick=asked.quick, full=asked.full, write=asked.write)
+    options = Options(
+        quick=asked.quick,
+        full=asked.full,
+        write=asked.write,
+        minutes=asked.minutes,
+        again=tuple(asked.again or ()),
+    )
     if asked.fresh:
         Kept(name, quick=asked.quick).clear()
     print(page.machine())
@@ -55,6 +62,10 @@ def _arguments(
     parser.add_argument("--only", action="append", choices=list(sections), help="one section")
     parser.add_argument("--write", action="store_true", help="put the tables into the page")
     parser.add_argument("--fresh", action="store_true", help="forget pieces that are done")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="begin no piece after these"
+    )
+    parser.add_argument("--again", action="append", help="a method whose pieces are made again")
     if has_quality:
         parser.add_argument("--quality", action="store_true", help="how good the subsets are")
     asked = parser.parse_args()

@@ -40,6 +40,25 @@ def _selector(name: str) -> Callable[[Part], Choices]:
     return choose
 
 
+def _auto(for_model: str) -> Callable[[Part], Choices]:
+    """`AutoSelector` for one of the models that score."""
+
+    def choose(part: Part) -> Choices:
+        from secateur import AutoSelector
+
+        kind = "classification" if part.is_classes else "regression"
+        more = {"categorical_features": part.categories} if part.categories else {}
+        for size in (None, 10, 20):
+            limit = {} if size is None else {"max_features": size}
+            found = AutoSelector(
+                for_model=for_model, target_type=kind, random_state=0, n_jobs=N_THREADS,
+                **more, **limit,
+            ).fit(part.X, part.y)  # fmt: skip
+            yield OWN if size is None else str(size), np.flatnonzero(found.get_support())
+
+    return choose
+
+
 # ---- rivals -----------------------------------------------------------------------------------
 
 
@@ -200,7 +219,11 @@ METHODS: dict[str, Callable[[Part], Choices]] = {
     "LassoNet": lassonet,
     "random forest": _ranked(forest),
     "all": everything,
+    "AutoSelector for trees": _auto("trees"),
+    "AutoSelector for linear": _auto("linear"),
 }
-"""By name; those of secateur are first."""
+"""By name."""
 
-OURS = tuple(METHODS)[:6]
+OURS = (*tuple(METHODS)[:6], "AutoSelector for trees", "AutoSelector for linear")
+SLOW = ("Boruta", "CatBoost", "SHAP-RFECV", "HSIC Lasso", "LassoNet")
+"""Methods of a full run only: they take most of the time."""

@@ -11,13 +11,13 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 N_FOLDS = 3
 CLASSES = (
-    "colon", "leukemia", "lymphoma", "GLIOMA", "TOX_171", "arcene", "warpAR10P", "warpPIE10P",
-    "lung_small", "chowdary", "Yale", "ORL", "Isolet", "COIL20", "uspst", "USPS", "mfeat",
-    "madelon", "spambase", "adult", "flight_delay_100k", "adult_a9a", "RELATHE", "PCMAC",
-    "BASEHOCK", "dexter", "text1_mac_mswindows", "kddcup99_10pct",
+    "lung_small", "colon", "chowdary", "leukemia", "lymphoma", "GLIOMA", "warpPIE10P",
+    "TOX_171", "warpAR10P", "Yale", "ORL", "arcene", "spambase", "mfeat", "uspst", "madelon",
+    "PCMAC", "RELATHE", "BASEHOCK", "dexter", "text1_mac_mswindows", "COIL20", "Isolet", "USPS",
+    "adult", "adult_a9a", "flight_delay_100k", "kddcup99_10pct",
 )  # fmt: skip
 NUMBERS = ("appliances_energy", "communities_crime", "riboflavin", "school")
-SETS = (*CLASSES, *NUMBERS)
+SETS = (*NUMBERS, *CLASSES)
 QUICK = ("lung_small", "riboflavin")
 
 
