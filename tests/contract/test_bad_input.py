@@ -255,7 +255,7 @@ BAD_PARAMETERS = {
     "executor": ["tcp://somewhere", 2],
     "verbose": [-1, "loud"],
     "categorical_features": ["a", [99], ["zz"]],
-    "loss": ["log_loss", None],
+    "loss": ["absolute", None],
     "quantile": [0.0, 1.0],
     "huber_delta": [0.0, -1.0],
     "truncation": [0, 1.5],
@@ -263,7 +263,11 @@ BAD_PARAMETERS = {
     "eval_at": [0, 1.5],
     "model": ["quadratic", None],
     "l1": [-1.0, np.nan, np.inf, "high", None, [], [0.1, -1.0], ["auto"], True],
-    "l0": [-1.0, np.nan, "auto"],
+    "l0": [-1.0, np.nan, "high"],
+    "l1_costs": [-1.0, np.nan, [1.0, 2.0]],
+    "l2_costs": [-1.0, np.nan, [1.0, 2.0]],
+    "l1_limit": [0.0, -1.0],
+    "l2_limit": [0.0, -1.0],
     "l2": [-1.0, np.inf],
     "max_hidden": [0, 1.5],
     "adjust": ["some", None],
@@ -329,7 +333,7 @@ def test_bad_folds(cls, no_work):
         refused(quick(cls, cv=folds), small.X, small.y, match, kind=ParameterError)
 
 
-@pytest.mark.parametrize("cls", [cls for cls in having("loss") if is_regressor(cls())])
+@pytest.mark.parametrize("cls", [cls for cls in having("loss", "quantile") if is_regressor(cls())])
 def test_targets_that_a_loss_does_not_have(cls, no_work):
     small = small_problem(cls)
     refused(quick(cls, loss="poisson"), small.X, small.y, "must be >= 0 for the loss 'poisson'")
