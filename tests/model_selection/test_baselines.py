@@ -6,10 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.feature_selection import SelectFdr, f_classif
+from sklearn.linear_model import Lasso
+from sklearn.metrics import mutual_info_score
 
 from secateur import compare
 from secateur.model_selection.baselines import Baseline
 from secateur.model_selection.columns import as_matrix
+from secateur.model_selection.filters import information, states
+from secateur.model_selection.group_lasso import GroupLasso, group_lasso_path
 from secateur.model_selection.trials import at_most, subsets_of
 from secateur.path import SelectionPath, Step, StopReason
 
@@ -118,3 +122,86 @@ def test_matrices_are_of_one_scale_without_gaps():
     assert (values[:, 1] == 0.0).all()
     sparse = as_matrix(csr_matrix(np.abs(problem()[0])))[0]
     assert sparse.toarray().std(axis=0) == pytest.approx(1.0)
+
+
+def naive_mrmr_mi(X, y, k):
+    codes = [states(column) for column in X.T]
+    chosen = []
+    while len(chosen) < k:
+        worth = {
+            j: mutual_info_score(codes[j], y)
+            - np.mean([mutual_info_score(codes[j], codes[s]) for s in chosen] or [0.0])
+            for j in range(X.shape[1])
+            if j not in chosen
+        }
+        chosen.append(max(worth, key=worth.get))
+    return chosen
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mrmr_by_information_is_the_greedy_difference(seed):
+    X, y = problem(n_rows=60, n_features=8, seed=seed)
+    X[:, 3] = np.round(X[:, 3])
+    found = Baseline("mrmr_mi").fit(X, y).order_
+    assert found.tolist() == naive_mrmr_mi(X, y, 8)
+    sparse = csr_matrix(np.where(np.abs(X) < 0.7, 0.0, X))
+    assert Baseline("mrmr_mi").fit(sparse, y).order_.tolist() == naive_mrmr_mi(
+        sparse.toarray(), y, 8
+    )
+
+
+def test_information_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    codes, target = rng.integers(0, 4, (50, 3)).astype(np.int8), rng.integers(0, 3, 50)
+    known = [mutual_info_score(column, target) for column in codes.T]
+    assert information(codes, target) == pytest.approx(known)
+
+
+def grouped(n_rows=120):
+    """Three groups of four columns; the second one matters."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 12))
+    return X, X[:, 4:8].sum(axis=1) + rng.normal(size=n_rows), np.repeat([5, 1, 7], 4)
+
+
+@pytest.mark.parametrize("is_classes", [True, False])
+def test_group_lasso_meets_the_conditions_of_its_optimum(is_classes):
+    X, y, groups = grouped()
+    y = np.digitize(y, [-1.0, 1.0]) if is_classes else y
+    model = GroupLasso(X, y, groups, is_classes=is_classes)
+    top = model.largest_penalty()
+    none, weights = model.path([1.001 * top, 0.3 * top])
+    assert not none[:-1].any()
+    slope = model._gradient(weights)
+    assert slope[-1] == pytest.approx(0.0, abs=1e-3)
+    for g in np.unique(groups):
+        inside, pull = weights[:-1][groups == g], slope[:-1][groups == g]
+        limit, norm = 0.3 * top * 2.0, np.linalg.norm(inside)  # the root of four columns is 2
+        if norm > 0:
+            assert pull == pytest.approx(-limit * inside / norm, abs=1e-2 * limit)
+        else:
+            assert np.linalg.norm(pull) <= limit
+
+
+def test_group_lasso_of_single_columns_is_the_lasso():
+    X, y, _ = grouped()
+    model = GroupLasso(X, y, np.arange(12), is_classes=False)
+    *_, weights = model.path(np.geomspace(1.0, 0.1, 5))
+    assert weights[:-1, 0] == pytest.approx(Lasso(0.1, tol=1e-10).fit(X, y).coef_, abs=1e-3)
+
+
+def test_group_lasso_takes_whole_groups():
+    X, y, groups = grouped()
+    found = Baseline("group_lasso", "regression", feature_groups=groups).fit(X, y)
+    assert set(found.order_[:4]) == {4, 5, 6, 7}
+    assert found.n_own_ % 4 == 0
+    sizes, best = group_lasso_path(csr_matrix(X), y > 0, groups, 0, is_classes=True)
+    assert sizes[best][4:8].all()
+
+
+@pytest.mark.parametrize("name", ["hsic_lasso", "rf_topk", "gbdt_topk"])
+def test_rankers_of_other_packages_find_what_matters(name):
+    pytest.importorskip({"hsic_lasso": "pyHSICLasso", "gbdt_topk": "lightgbm"}.get(name, "sklearn"))
+    X, _ = problem(n_features=8)
+    y = (X[:, 5] > 0).astype(int)
+    assert Baseline(name, random_state=0).fit(X, y).order_[0] == 5

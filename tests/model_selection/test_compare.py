@@ -207,7 +207,7 @@ def test_columns_of_text_are_categories():
     assert found.scores("agbm", "logistic", 1).tolist() == [1.0] * 3
 
 
-SLOW = {"boruta", "rfecv", "cegb", "gtgbm", "gbfs"}
+SLOW = {"boruta", "rfecv", "cegb", "gtgbm", "gbfs", "rf_topk", "gbdt_topk", "hsic_lasso"}
 
 
 def assert_all_choose(target_type, methods):
@@ -234,6 +234,7 @@ def test_methods_choose_from_frames_with_gaps_and_from_sparse_tables(target_type
 def test_slower_methods_choose_from_frames_with_gaps_and_from_sparse_tables(target_type):
     pytest.importorskip("lightgbm")
     pytest.importorskip("boruta")
+    pytest.importorskip("pyHSICLasso")
     assert_all_choose(target_type, {n: known_methods(target_type)[n] for n in SLOW})
 
 

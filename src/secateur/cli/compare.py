@@ -30,8 +30,9 @@ class CompareOptions:
     methods: str | None = option(
         METHODS,
         "Separated by commas: agbm, gbfs, gtgbm, fg, grafting, featboost, iis, f_classif, "
-        "f_regression, mutual_info, mrmr, l1, rfecv, boruta, cegb, random, all; for rankings agbm, "
-        "gbfs, gtgbm, gbdt_topk, xgb_topk, cegb, random, all.",
+        "f_regression, mutual_info, mrmr, mrmr_mi, l1, group_lasso, hsic_lasso, rf_topk, "
+        "gbdt_topk, rfecv, boruta, cegb, random, all; for rankings agbm, gbfs, gtgbm, gbdt_topk, "
+        "xgb_topk, cegb, random, all.",
     )
     validators: str | None = option(
         METHODS, "Models that score the subsets: logistic (or ridge), knn, trees."

@@ -1,8 +1,10 @@
-"""Baselines to compare with: filters, mRMR, L1, RFECV, Boruta, LightGBM's CEGB, top-k rankers."""
+"""Baselines to compare with: filters, lassos, RFECV, Boruta, LightGBM's CEGB, top-k rankers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
 from typing import Any
 
 import numpy as np
@@ -15,17 +17,23 @@ from sklearn.svm import LinearSVC, l1_min_c
 
 from secateur.exceptions import import_optional
 from secateur.model_selection.columns import MAX_RANKED, Columns, as_matrix, descending
-from secateur.model_selection.filters import f_test, mrmr, mutual_info
+from secateur.model_selection.filters import f_test, mrmr, mrmr_mi, mutual_info
+from secateur.model_selection.group_lasso import group_lasso_path
 from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 L1_GRID = np.logspace(0.05, 2.5, 12)  # multiples of the smallest C at which any feature enters
 # Multiples of the gain of the best first split.
 CEGB_GRID = np.logspace(np.log10(0.25), np.log10(0.002), 8)
-TAKE_CATEGORIES = {"mutual_info", "random", "cegb", "gbdt_topk", "xgb_topk", "all"}
+NEED_DENSE = {"boruta", "hsic_lasso"}
+TAKE_CATEGORIES = {"mutual_info", "mrmr_mi", "random", "cegb", "gbdt_topk", "xgb_topk", "all"}
 
 
 class Baseline(BaseEstimator):  # type: ignore[misc]  # untyped base
-    """Ranks features: ``order_`` has the best first, ``n_own_`` of them are its own choice."""
+    """Ranks features: ``order_`` has the best first, ``n_own_`` of them are its own choice.
+
+    ``n_ranked`` is how many features greedy methods rank; ``feature_groups``, the number of each
+    column's group, is for ``group_lasso`` only.
+    """
 
     def __init__(
         self,
@@ -33,24 +41,26 @@ class Baseline(BaseEstimator):  # type: ignore[misc]  # untyped base
         target_type: str = "classification",
         random_state: Any = None,
         n_ranked: int = MAX_RANKED,
+        feature_groups: Any = None,
     ) -> None:
         self.name = name
         self.target_type = target_type
         self.random_state = random_state
         self.n_ranked = n_ranked
+        self.feature_groups = feature_groups
 
     def fit(self, X: Any, y: Any, qid: Any = None) -> Any:
         """Rank the features; `all` has no ranking."""
         self.n_features_in_ = np.shape(X)[1]
         if self.name != "all":
-            values, is_category = as_matrix(X, dense=self.name == "boruta")
+            values, is_category = as_matrix(X, dense=self.name in NEED_DENSE)
             is_classes = self.target_type == "classification"
             y = np.asarray(y)
             if qid is not None:  # LightGBM and XGBoost want the rows of a query together
                 by_query = np.argsort(qid, kind="stable")
                 values, y, qid = values[by_query], y[by_query], np.asarray(qid)[by_query]
             given = (values, is_category, y, is_classes, self.random_state, qid)
-            columns = Columns(*given, self.n_ranked)
+            columns = Columns(*given, self.n_ranked, self.feature_groups)
             order, self.n_own_ = RANKERS[self.name](columns)
             self.order_: IntArray = np.asarray(order, np.int64)
         return self
@@ -111,6 +121,33 @@ def boruta(columns: Columns) -> tuple[IntArray, int]:
     return np.lexsort([-history, chooser.ranking_]), int(chooser.support_.sum())
 
 
+def rf_topk(columns: Columns) -> tuple[IntArray, None]:
+    """The features of the largest decrease of impurity in a random forest of 500 trees."""
+    forest = RandomForestClassifier if columns.is_classes else RandomForestRegressor
+    trees = forest(500, n_jobs=-1, random_state=columns.seed)
+    return descending(trees.fit(columns.values, columns.y).feature_importances_), None
+
+
+def hsic_lasso(columns: Columns) -> tuple[IntArray, None]:
+    """Block HSIC Lasso of Climente-González and others (2019), with the package's blocks."""
+    package = import_optional("pyHSICLasso", "This method", "pyHSICLasso")
+    model = package.HSICLasso()
+    labels = np.unique(columns.y, return_inverse=True)[1] if columns.is_classes else columns.y
+    model.input(columns.values, np.asarray(labels, np.float64))
+    n_rows, n_features = columns.values.shape
+    run = model.classification if columns.is_classes else model.regression
+    with redirect_stdout(StringIO()):  # it prints its settings
+        run(min(columns.n_ranked, n_features), B=min(20, n_rows // 2), M=3, n_jobs=1)
+    return np.asarray(model.get_index(), np.int64), None
+
+
+def group_lasso(columns: Columns) -> tuple[IntArray, int]:
+    """Order of entry along a falling group penalty; its own choice is the best in three folds."""
+    given = (columns.values, np.asarray(columns.y), columns.groups, columns.seed)
+    sizes, best = group_lasso_path(*given, is_classes=columns.is_classes)
+    return entry_order(sizes, sizes[best])[0], int(np.count_nonzero(sizes[best]))
+
+
 def coupled_cegb(columns: Columns) -> tuple[IntArray, int]:
     """LightGBM with a penalty for the first use of a feature; the best on a fifth is its choice."""
     lightgbm = import_optional("lightgbm", "This method", "lightgbm")
@@ -162,7 +199,7 @@ def _lightgbm_parameters(columns: Columns) -> tuple[AnyArray, dict[str, Any]]:
 
 
 def gbdt_topk(columns: Columns) -> tuple[IntArray, None]:
-    """The features of the largest gain in LambdaRank of LightGBM on all of them."""
+    """The features of the largest gain in LightGBM on all of them."""
     lightgbm = import_optional("lightgbm", "This method", "lightgbm")
     labels, parameters = _lightgbm_parameters(columns)
     options = {"categorical_feature": columns.categories, "params": parameters}
@@ -204,7 +241,11 @@ RANKERS: dict[str, Callable[[Columns], tuple[Any, int | None]]] = {
     "f_regression": f_test,
     "mutual_info": mutual_info,
     "mrmr": mrmr,
+    "mrmr_mi": mrmr_mi,
     "l1": l1,
+    "group_lasso": group_lasso,
+    "hsic_lasso": hsic_lasso,
+    "rf_topk": rf_topk,
     "rfecv": elimination,
     "boruta": boruta,
     "cegb": coupled_cegb,

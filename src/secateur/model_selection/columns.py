@@ -26,7 +26,8 @@ class Columns(NamedTuple):
     is_classes: bool
     seed: Any
     qid: Any = None  # the query of each row, for ranking; rows of a query follow each other
-    n_ranked: int = MAX_RANKED  # how many mRMR ranks
+    n_ranked: int = MAX_RANKED  # how many greedy methods rank
+    groups: IntArray | None = None  # the group of each column, for the group lasso
 
     @property
     def categories(self) -> list[int]:

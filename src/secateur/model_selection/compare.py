@@ -82,8 +82,9 @@ def compare(
     y : array or series of shape (n_rows,)
     selectors : None, str, estimator, sequence or dict, default=None
         Names (selectors of secateur: agbm, gbfs, gtgbm, fg, grafting, featboost, iis; baselines:
-        f_classif or f_regression, mutual_info, mrmr, l1, rfecv, boruta, cegb, random, all), or
-        estimators: secateur's, or any selector of scikit-learn's kind; a dict gives them names.
+        f_classif or f_regression, mutual_info, mrmr, mrmr_mi, l1, group_lasso, hsic_lasso, rf_topk,
+        gbdt_topk, rfecv, boruta, cegb, random, all), or estimators: secateur's, or any selector of
+        scikit-learn's kind; a dict gives them names.
         None is all of secateur's and a few baselines.
     validators : None, str, estimator, sequence or dict, default=None
         Names (logistic or ridge, knn, trees) or estimators. None is all three.

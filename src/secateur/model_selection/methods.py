@@ -34,12 +34,13 @@ NICKNAMES = {"featuregradients": "fg", "multitaskagbm": "multitask"}
 # How the names of selectors end, and which type of target that means; None is the first two.
 ENDINGS: dict[str, str | None] = {"Classifier": "classification", "Regressor": "regression"}
 ENDINGS |= {"Ranker": "ranking", "Selector": None}
-BASELINES = (*(name for name in RANKERS if not name.endswith("_topk")), "all")
+BASELINES = (*(name for name in RANKERS if name != "xgb_topk"), "all")
 F_TESTS = {"classification": "f_classif", "regression": "f_regression"}
 RANKING_BASELINES = ("gbdt_topk", "xgb_topk", "cegb", "random", "all")
 DEFAULT_BASELINES = ("mutual_info", "l1", "random", "all")
 # Baselines that need a package of their own.
-PACKAGES = {"boruta": "boruta", "cegb": "lightgbm", "gbdt_topk": "lightgbm", "xgb_topk": "xgboost"}
+PACKAGES = {"boruta": "boruta", "cegb": "lightgbm", "gbdt_topk": "lightgbm"}
+PACKAGES |= {"xgb_topk": "xgboost", "hsic_lasso": "pyHSICLasso"}
 
 
 def own_methods(target_type: TargetType) -> dict[str, Any]:
