@@ -156,8 +156,9 @@ def show_fig3(values: dict[str, Any], picture: Path) -> Shown:
         "uspst and isolet have ten and 26 classes; the paper does not say how it makes two of "
         "them. Here the digits 5 to 9 are one class, and the letters from N on. isolet is the "
         "subset of 1,560 rows. The paper has five splits, up to 2,000 rounds and 2,000 trees. "
-        "Leaves are Newton steps. A set without a line for mRMR or HSIC Lasso was left out, because their "
-        "machines and kernels took too long; in the paper they ran out of memory on most sets.",
+        "Leaves are Newton steps. A set without a line for mRMR or HSIC Lasso was left out, "
+        "because their machines and kernels took too long; in the paper they ran out of memory "
+        "on most sets.",
         (
             table(["Table 1: rows to train on / to test on / features", "here", "paper"], shapes),
             error_table(curves),
