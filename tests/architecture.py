@@ -24,6 +24,7 @@ LAYERS = {
     "model_selection": 6,
     "selectors": 7,
     "report": 8,
+    "export": 8,
     "cli": 9,
     "__main__": 10,
 }
@@ -50,6 +51,10 @@ OPTIONAL = {
     "jinja2",
     "lightgbm",
     "boruta",
+    "onnx",
+    "skl2onnx",
+    "shap",
+    "optuna",
 }
 
 MODULE_LINES = 400

@@ -150,7 +150,7 @@ def _add_trees(
     )
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Ensemble:
     """Rounds of trees, one tree per output and round; ``n_cells`` counts cells of histograms."""
 
