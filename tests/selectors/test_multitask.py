@@ -516,3 +516,60 @@ def test_unknown_tasks_at_predict_time(problem):
         model.predict(X)
     with pytest.raises(InputError, match="inconsistent numbers of samples"):
         model.predict(X, task=task[:5])
+
+
+# ---- from 1,000 rows on --------------------------------------------------------------------------
+
+LONG = {"max_iter": 40, "max_depth": 2, "cv": 2, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def long_problem():
+    return made(340, 8)
+
+
+def test_tasks_are_fitted_again_with_their_own_features(long_problem):
+    X, y, task = long_problem
+    model = MultitaskAGBMRegressor(common_trees=False, **LONG).fit(X, y, task=task)
+    step = model.path_[model.selection_.index]
+    found = model.predict(X, task=task)
+    again = {"penalty": 0.0, "max_iter": model.n_iter_, "max_depth": 2, "random_state": 0}
+    for t, key in enumerate(KEYS):
+        rows, support = task == key, step.supports[key]
+        assert {0, 1 + t} <= set(support.tolist())
+        alone = AGBMRegressor(early_stopping=False, **again).fit(X[rows][:, support], y[rows])
+        np.testing.assert_allclose(found[rows], alone.predict(X[rows][:, support]), rtol=1e-12)
+
+
+def test_missing_labels_of_long_tables(long_problem):
+    X, y, task = long_problem
+    Y = np.where(task[:, None] == np.array(KEYS), y[:, None], np.nan)
+    model = MultitaskAGBMRegressor(**LONG).fit(X, Y)
+    supports = model.path_[model.selection_.index].supports
+    assert all({0, 1 + t} <= set(supports[str(t)].tolist()) for t in range(3))
+    assert model.score(X, Y) > 0.8
+
+
+@pytest.mark.parametrize("common", [True, False])
+def test_a_task_is_not_asked_for_features_of_others(long_problem, common):
+    X, y, task = long_problem
+    model = MultitaskAGBMRegressor(common_trees=common, **LONG).fit(X, y, task=task)
+    step = model.path_[model.selection_.index]
+    assert model.common_trees_ is common
+    for key in KEYS:
+        spoilt, rows = X.copy(), task == key
+        others = np.setdiff1d(np.arange(8), step.supports[key])
+        spoilt[:, others] = 1e3
+        assert len(others)
+        np.testing.assert_array_equal(
+            model.predict(spoilt[rows], task=task[rows]), model.predict(X[rows], task=task[rows])
+        )
+
+
+def test_a_short_search_chooses_the_variant(long_problem):
+    X, y, task = long_problem
+    apart = MultitaskAGBMRegressor(**LONG).fit(X, y, task=task)
+    many = np.random.default_rng(1).integers(0, 60, len(X))  # so few rows of each: common trees
+    together = MultitaskAGBMRegressor(**LONG).fit(X, X[:, 0], task=many)
+    assert not apart.common_trees_
+    assert together.common_trees_

@@ -58,7 +58,10 @@ class PenaltyEngine(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PathSearch:
-    """A path that is still to be traced; ``finish`` is called with it at the end."""
+    """A path that is still to be traced; ``finish`` is called with it at the end.
+
+    Of several variants with a ``trial``, the losses of a shorter search, only one is traced.
+    """
 
     steps: Iterator[Step]
     score: Callable[[Step], Score | None] | None = None
@@ -66,6 +69,7 @@ class PathSearch:
     on_step: Callable[[Step], None] | None = None
     penalty_name: str = "penalty"
     finish: Callable[[SelectionPath], SelectionPath] = lambda path: path
+    trial: Callable[[], Sequence[FoldLosses]] | None = None
 
 
 def search_path(
@@ -79,6 +83,9 @@ def search_path(
 
     ``rules`` and ``on_step`` are the user's, beside those of the search.
     """
+    trials = [variant.trial() for variant in variants if variant.trial and len(variants) > 1]
+    if trials:
+        variants = [variants[first_near_best(trials)]]
     paths: list[SelectionPath] = []
     reason = None
     for variant in variants:
@@ -97,11 +104,12 @@ def search_path(
                 raise
             reason = StopReason.INTERRUPTED
             break
-        paths.append(variant.finish(with_difference_errors(path)))
+        paths.append(with_difference_errors(path))
         if paths[-1].stop_reason in {StopReason.INTERRUPTED, StopReason.TIME_LIMIT}:
             reason = paths[-1].stop_reason
             break
-    chosen = paths[choose_variant(paths)]
+    index = choose_variant(paths)
+    chosen = variants[index].finish(paths[index])
     if reason is None:  # a search that is resumed needs the losses
         chosen = replace(chosen, steps=tuple(replace(step, losses=None) for step in chosen.steps))
     return chosen if reason is None else replace(chosen, stop_reason=reason)

@@ -244,8 +244,9 @@ class BoostedSelector(StepPredictor):
             return [self._single_fit(variants[0], params, given, folds[0], progress)]
         grids = [self._penalties(data, params, given, folds) for data in variants]
         n_fits = len(folds) + (len(folds) != 1)
-        n_rounds = (search_params(params) if is_fast(given, variants[0]) else params).n_rounds
-        progress.expect(sum(map(len, grids)), n_fits * n_rounds)
+        fast = is_fast(given)  # then one variant is traced
+        n_rounds = (search_params(params) if fast else params).n_rounds
+        progress.expect(len(grids[0]) if fast else sum(map(len, grids)), n_fits * n_rounds)
         return [
             self._search(data, grid, params, given, folds, progress)
             for data, grid in zip(variants, grids, strict=True)
@@ -270,7 +271,7 @@ class BoostedSelector(StepPredictor):
         elif isinstance(data, BoostedData) and can_eliminate(data, params, folds):
             more = {"limit": params.max_features, "patience": 1}
             params = replace(params, max_features=None)
-        patience, fast = self._patience, is_fast(given, data)
+        fast, patience = is_fast(given), self._patience
         engine = BoostedEngine(data, params, folds, patience, progress.round, is_fast=fast)
         if "limit" in more:
             more["eliminate"] = engine.eliminate
@@ -283,7 +284,8 @@ class BoostedSelector(StepPredictor):
             on_step=progress.part,
             **more,
         )
-        return replace(search, finish=partial(self._refit_chosen, engine))
+        trial = partial(engine.trial, grid[1:], GRID_PATIENCE) if fast and folds else None
+        return replace(search, finish=partial(self._refit_chosen, engine), trial=trial)
 
     def _refit_chosen(self, engine: BoostedEngine, path: SelectionPath) -> SelectionPath:
         """The path with its chosen step fitted to all rows, unless the search was ended."""
@@ -393,7 +395,6 @@ class BoostedSelector(StepPredictor):
         return NearBest() if self.max_features is None else OneStandardError(0.0)
 
 
-def is_fast(given: BoostedInput, data: Any) -> bool:
+def is_fast(given: BoostedInput) -> bool:
     """Whether penalties are searched with fewer rounds: with few rows that takes little time."""
-    is_long = given.problem.n_rows >= FAST_ROWS
-    return is_long and given.penalty is None and isinstance(data, BoostedData)
+    return given.problem.n_rows >= FAST_ROWS and given.penalty is None

@@ -28,6 +28,7 @@ from secateur.exceptions import InputError, ParameterError, import_optional, som
 from secateur.model_selection.folds import is_drawn, with_classes_trained
 from secateur.selectors.base import PathSelector
 from secateur.selectors.boosted import GroupTestedSelector
+from secateur.selectors.boosted_base import is_fast
 from secateur.selectors.inputs import store_lazy
 from secateur.selectors.multitask_input import (
     MultitaskInput,
@@ -67,7 +68,7 @@ class MultitaskSelector(GroupTestedSelector):
     task_penalty : float, dict, sequence or "auto", default="auto"
         What a feature that is new to a task costs that task, used by others or not; one number, or
         one per task: a dict by task, or a sequence in the order of ``tasks_``. "auto" is as much
-        as the group penalty. With 0 all tasks have one common set.
+        as the group penalty; from 1,000 rows on 0 is tried too. With 0 all tasks have one set.
     common_trees : bool or "auto", default="auto"
         Whether a round is one tree for the rows of all tasks, which may ask for the task, instead
         of one tree for each. A node of it pays for every task that can come to it: what a feature
@@ -168,12 +169,14 @@ class MultitaskSelector(GroupTestedSelector):
             n_copies = len(given.fits) if given.is_wide else 1 + (has_common and not is_stored)
             self._check_design(given, n_rows * n_copies)
         own = self._tasks_data(given, folds, threads)
+        has_set = is_choice and is_fast(given) and self.task_penalty == "auto"
+        apart = [own, replace(own, share=0.0)] if has_set else [own]
         if not has_common:
-            return [own]
+            return apart
         common = self._common(given, own, threads)
         penalties = TASK_SPLIT_PENALTIES if is_choice else TASK_SPLIT_PENALTIES[-1:]
         shared = [replace(common, task_split_penalty=each) for each in penalties]
-        return [own, *shared] if self.common_trees == "auto" else shared
+        return [*apart, *shared] if self.common_trees == "auto" else shared
 
     def _design_weight(self, given: MultitaskInput) -> FloatArray:
         # of the task with the median number of rows

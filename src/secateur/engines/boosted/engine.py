@@ -215,6 +215,15 @@ class BoostedData:
             return None
         return WholeFit(executor, *given, has_objective=has_objective)
 
+    def refit(self, step: Step, params: BoostingParams) -> Step:
+        """The step with a model of all rows and its features, at no cost."""
+        data = replace(self, groups=None, given=None)
+        params = replace(params, only=step.support)
+        fit = data.whole_fit(data.everything, params)
+        steps = data.run(data.everything, params).steps if fit is None else fit.steps()
+        *_, last = steps
+        return replace(step, model=last.model, objective=last.objective)
+
     def cells_per_row(self) -> float:
         """The cells of a row that have a code: all, or those of a sparse table that are stored."""
         n_cells, n_rows = self.where.code_executor().sum(rows.size_of_codes)

@@ -14,6 +14,7 @@ from secateur.typing import BoolArray, FloatArray, IntArray
 
 # Nodes whose costs are cached while no feature is added: those of a few trees.
 MAX_CACHED_NODES = 64
+ABOVE_GAINS = 2.0  # a cost that no split is worth: gains are shares, at most 1
 
 
 class TaskFeatureUse(FeatureUse):
@@ -165,6 +166,18 @@ class NodeFeatureUse(FeatureUse):
             self._support_of[here & (self._support_of == number)] = self._number_of(used)
         if not self.add(feature):
             self._cached_costs.clear()
+
+    def fix(self, supports: Sequence[IntArray]) -> None:
+        """Give each task these features at no cost, and no others."""
+        self._group_penalty, self._own = 0.0, np.ones(len(supports))
+        for t, features in enumerate(supports):
+            used = np.zeros(self._column, np.bool_)
+            used[features] = True
+            self._support_of[t] = self._number_of(used)
+        self._supports = [
+            support._replace(costs=np.where(support.used, 0.0, ABOVE_GAINS))
+            for support in self._supports
+        ]
 
     def _number_of(self, used: BoolArray) -> int:
         """The number of the support with these features."""

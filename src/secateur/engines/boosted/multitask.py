@@ -156,12 +156,26 @@ class TasksData:
             common.entered,
             importances / sum(weight),
             penalty=params.penalty,
-            objective=float(np.average([step.objective for step in latest], weights=weight)),
+            objective=self._objective(latest),
             cost=common.total_cost,
             model=model,
             details={"round": model.n_rounds},
             supports=supports,
         )
+
+    def refit(self, step: Step, params: BoostingParams) -> Step:
+        """The step with models of all rows, of each task with its own features, at no cost."""
+        latest = []
+        for task in self.tasks:
+            given = replace(task.params(params), penalty=0.0)
+            latest.append(task.data.refit(Step.of(step.supports[task.name]), given))
+        model = TasksModel(tuple(each.model for each in latest))
+        return replace(step, model=model, objective=self._objective(latest))
+
+    def _objective(self, latest: Sequence[Step]) -> float:
+        """The training loss of all tasks, by their weight."""
+        weight = [float(task.data.weight[task.place].sum()) for task in self.tasks]
+        return float(np.average([step.objective for step in latest], weights=weight))
 
     def best_gain(self, params: BoostingParams) -> float:
         """The best gain of one split at the start, of the middle task."""
@@ -224,14 +238,26 @@ class CommonData(TasksData):
 
         def steps() -> Iterator[Step]:
             """The same steps, with the models and supports of all tasks."""
-            names, column = [task.name for task in self.tasks], self.plain.columns.n_features
+            names = [task.name for task in self.tasks]
             for step in run.steps:
-                trees = (step.model.ensemble, step.model.n_rounds, column)
-                model = TasksModel(tuple(CommonModel(*trees, int(code)) for code in self.code))
-                supports = feature_use.supports(names)
+                model, supports = self._model(step), feature_use.supports(names)
                 yield replace(step, penalty=params.penalty, model=model, supports=supports)
 
         return Run(steps(), fold_losses, self.metric)
+
+    def refit(self, step: Step, params: BoostingParams) -> Step:
+        """The step with common trees of all rows, in which tasks use no other features."""
+        params = replace(params, only=np.append(step.support, self.plain.columns.n_features))
+        feature_use = self.feature_use(self.everything, params)
+        feature_use.fix([step.supports[task.name] for task in self.tasks])
+        params, data = replace(params, penalty=1.0), replace(self.data, groups=None)
+        *_, last = data.run(self.everything, params, feature_use).steps
+        return replace(step, model=self._model(last), objective=last.objective)
+
+    def _model(self, step: Step) -> TasksModel:
+        """The models of all tasks, at a step of the common trees."""
+        trees = (step.model.ensemble, step.model.n_rounds, self.plain.columns.n_features)
+        return TasksModel(tuple(CommonModel(*trees, int(code)) for code in self.code))
 
     def best_gain(self, params: BoostingParams) -> float:
         """The best gain of one split of all rows at the start."""

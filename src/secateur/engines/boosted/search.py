@@ -36,6 +36,7 @@ SEARCH_RATE = 0.2  # the learning rate of a search; the chosen step is fitted at
 # candidates are as good as all, three clearly worse; twice the rounds gain little, and swaps with
 # features that were dropped before gain nothing on other rows.
 SHORT_RATE, SHORT_ROUNDS = 0.3, 30
+SHORT_PATIENCE = 5  # rounds of short fits without progress
 MAX_ROWS = 12_000  # of short fits; half of them find worse subsets
 MIN_ROWS = 800  # training rows below which a quarter of them decides nothing
 # How features are dropped by short fits: how many together, as a share of those left, and of how
@@ -215,23 +216,33 @@ class BoostedEngine:
         del step  # the last one
         return self._losses
 
+    def trial(self, penalties: Sequence[float], n_worse: int) -> Sequence[FoldLosses]:
+        """Losses at the best penalty of a search by few rounds on the first fold.
+
+        It ends after ``n_worse`` penalties without progress.
+        """
+        params = replace(self._params, learning_rate=SHORT_RATE, n_rounds=SHORT_ROUNDS)
+        engine = BoostedEngine(self._data, params, self._folds[:1], SHORT_PATIENCE)
+        best, since = (np.inf, [FoldLosses(np.full(1, np.inf), np.ones(1))]), 0
+        for penalty in penalties:
+            losses = [*engine.fold_losses(engine.fit(penalty))]
+            since += 1
+            if mean_of(losses) < best[0]:
+                best, since = (mean_of(losses), losses), 0
+            if since >= n_worse:
+                break
+        return best[1]
+
     def refit(self, step: Step) -> Step:
         """The step fitted to all rows at the wanted learning rate, with its features and rounds."""
-        data = self._data
-        if not isinstance(data, BoostedData) or not step.n_features:
+        if not step.n_features:
             return step
         is_whole = len(self._folds) != 1 or not len(self._folds[0].test)
         if is_whole and self._speed == 1.0:
             return step
         n_rounds = min(self._final.n_rounds, round(self._speed * step.model.n_rounds))
         params = replace(self._final, penalty=0.0, max_features=None, n_rounds=n_rounds)
-        params = replace(params, only=step.support)
-        data = replace(data, groups=None, given=None)
-        fit = data.whole_fit(data.everything, params)
-        steps = data.run(data.everything, params).steps if fit is None else fit.steps()
-        for last in steps:  # noqa: B007
-            pass
-        return replace(step, model=last.model, objective=last.objective)
+        return self._data.refit(step, replace(params, cost_budget=None))
 
     def eliminate(self, step: Step, sizes: Sequence[int]) -> Iterator[Step]:
         """Steps of falling sizes, by backward elimination from the features of an earlier step.
