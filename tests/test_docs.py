@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import doctest
+import io
 import re
 import runpy
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +25,8 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 BLOCK = re.compile(
     r"^(?:<!--\s*skip:?\s*(?P<reason>[^>]*?)\s*-->\n)?"
-    r"(?P<indent>[ ]*)```python[^\n]*\n(?P<code>.*?)^(?P=indent)```",
+    r"(?P<indent>[ ]*)```python[^\n]*\n(?P<code>.*?)^(?P=indent)```"
+    r"(?:\n+<!--\s*output\s*-->\n```text\n(?P<output>.*?)^```)?",
     re.MULTILINE | re.DOTALL,
 )
 SKIP = re.compile(r"<!--\s*skip")
@@ -33,11 +37,15 @@ def name_of(file: Path) -> str:
 
 
 class Block(NamedTuple):
-    """One block of code in a document; ``skip`` is the reason not to run it, or None."""
+    """One block of code in a document; ``skip`` is the reason not to run it, or None.
+
+    ``output`` is the text that the document shows below it, marked by ``<!-- output -->``.
+    """
 
     line: int
     code: str
     skip: str | None
+    output: str | None
 
 
 def blocks_of(text: str) -> list[Block]:
@@ -46,11 +54,11 @@ def blocks_of(text: str) -> list[Block]:
         line = text.count("\n", 0, match.start("code")) + 1
         indent = match["indent"]
         code = "".join(part.removeprefix(indent) for part in match["code"].splitlines(True))
-        found.append(Block(line, code, match["reason"]))
+        found.append(Block(line, code, match["reason"], match["output"]))
     return found
 
 
-def run_blocks(file: Path) -> dict[str, Any]:
+def run_blocks(file: Path, *, check_output: bool = False) -> dict[str, Any]:
     """Run the blocks of a document one after another, in one namespace."""
     namespace: dict[str, Any] = {"__name__": file.stem}
     for block in blocks_of(file.read_text(encoding="utf-8")):
@@ -58,8 +66,17 @@ def run_blocks(file: Path) -> dict[str, Any]:
             padding = "\n" * (block.line - 1)  # tracebacks then show the line of the document
             # a document says itself which features of the future it wants
             code = compile(padding + block.code, str(file), "exec", dont_inherit=True)
-            exec(code, namespace)  # noqa: S102
+            with redirect_stdout(io.StringIO()) as printed:
+                exec(code, namespace)  # noqa: S102
+            if check_output and block.output is not None:
+                assert same_output(block.output, printed.getvalue()), printed.getvalue()
     return namespace
+
+
+def same_output(shown: str, printed: str) -> bool:
+    """Equal but for white space, and for what the document leaves out by three dots."""
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    return doctest.OutputChecker().check_output(shown, printed, flags)
 
 
 @pytest.fixture
@@ -99,7 +116,14 @@ def test_documents_run(file, tmp_path, monkeypatch, few_rounds):
 @pytest.mark.parametrize("file", DOCUMENTS, ids=name_of)
 def test_documents_run_as_they_are(file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run_blocks(file)
+    run_blocks(file, check_output=True)
+
+
+@pytest.mark.parametrize("file", DOCUMENTS, ids=name_of)
+def test_every_output_follows_its_block(file):
+    text = file.read_text(encoding="utf-8")
+    outputs = [block for block in blocks_of(text) if block.output is not None]
+    assert len(outputs) == text.count("<!-- output -->")
 
 
 @pytest.mark.parametrize("file", DOCUMENTS, ids=name_of)
