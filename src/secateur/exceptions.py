@@ -42,6 +42,10 @@ class MissingDependencyError(SecateurError, ImportError):
     """An optional package is needed for this; the message names the extra to install."""
 
 
+class DownloadError(SecateurError, OSError):
+    """A public set could not be downloaded, or is not the one that was expected."""
+
+
 class ClusterError(SecateurError, RuntimeError):
     """A cluster is lost in the middle of a fit or a comparison.
 

@@ -10,19 +10,6 @@ import numpy as np
 from secateur.exceptions import ParameterError
 from secateur.typing import AnyArray, FloatArray, IntArray
 
-__all__ = [
-    "Demo",
-    "Generated",
-    "load_demo",
-    "make_grafting_a",
-    "make_grafting_b",
-    "make_grafting_c",
-    "make_nonlinear_pair",
-    "make_ranking",
-    "make_threshold_max",
-    "make_wide",
-]
-
 TargetType = Literal["classification", "regression"]
 # Minutes of work of a pathologist for each measurement. Invented, but in a sensible order: a
 # diameter is quick, the shape of a contour is not.
