@@ -10,7 +10,7 @@ from common.measure import say
 from common.options import Options
 from common.table import Section, table
 
-from ranking_sections.models import cegb, fit_lightgbm, ours
+from ranking_sections.models import cegb, fit_lightgbm, gains, ours
 from ranking_sections.problems import Queries, problems
 from secateur import AGBMRanker, GBFSRanker
 
@@ -26,8 +26,7 @@ def _selected(cls: Any) -> Callable[[Queries, Options, int], Any]:
 
 
 def _top(problem: Queries, options: Options, size: int) -> Any:
-    gain = fit_lightgbm(problem, options).feature_importance("gain")
-    return np.sort(np.argsort(-gain, kind="stable")[:size])
+    return np.sort(np.argsort(-gains(problem, options)[0], kind="stable")[:size])
 
 
 METHODS = {

@@ -47,7 +47,9 @@ def split(name: str, X: Any, y: Any, query: Any, is_test: Any) -> Queries:
 
 def made(name: str, *sizes: Any) -> Queries:
     problem = make_ranking(*sizes)
-    return split(name, problem.X, problem.y, problem.query, problem.query % N_PARTS == 0)
+    X, y, query = problem.X.astype(np.float32), problem.y, problem.query
+    del problem  # which has twice the memory
+    return split(name, X, y, query, query % N_PARTS == 0)
 
 
 def real() -> Queries | None:

@@ -68,6 +68,19 @@ def test_names_of_queries_do_not_change_folds():
     assert [step.score for step in one.path_] == [step.score for step in other.path_]
 
 
+def test_a_wanted_size_is_met_by_elimination_by_gain():
+    made = make_ranking(110, 10, n_features=12, n_informative=3, random_state=2)
+    params = {"max_iter": 20, "random_state": 0, "max_features": 3}
+    one, other = (
+        AGBMRanker(**params, n_jobs=n).fit(made.X, made.y, qid=made.query) for n in (1, 2)
+    )
+    assert one.get_support(indices=True).tolist() == made.relevant.tolist()
+    steps = [step for step in one.path_ if "eliminated_from" in step.details]
+    assert [step.n_features for step in steps][:2] == [3, 2]
+    assert set(steps[1].support) < set(steps[0].support)
+    assert [step.score for step in one.path_] == [step.score for step in other.path_]
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_threads_and_containers_change_no_bit(loss):
     one = single(loss=loss, n_jobs=1).fit(X, Y, qid=QUERY)

@@ -248,7 +248,8 @@ class BoostedEngine:
         """Steps of falling sizes, by backward elimination from the features of an earlier step.
 
         Each fold drops features of its own, which its validation rows do not choose. A step has no
-        penalty of its own: its number is just below that of the step it comes from.
+        penalty of its own: its number is just below that of the step it comes from. For a loss by
+        query the gains decide: NDCG of few queries is too noisy for trials.
         """
         data, penalty = self._data, step.penalty
         if not isinstance(data, BoostedData) or penalty not in self._found:
@@ -261,7 +262,7 @@ class BoostedEngine:
         most = max(LITTLE_WORK, MAX_WORK * begun)
         work = [sum(part.work(min(sizes), *way) for part in parts) for way in WAYS_TO_DROP]
         ways = (way for way, its in zip(WAYS_TO_DROP, work, strict=True) if its <= most)
-        way = next(ways, None)
+        way = None if data.loss.by_query else next(ways, None)
         base = replace(self._params, penalty=0.0, max_features=None)
         for size in sizes:
             penalty = float(np.nextafter(penalty, -np.inf))
@@ -278,13 +279,13 @@ class BoostedEngine:
 
 
 def can_eliminate(data: BoostedData, params: BoostingParams, folds: Sequence[Fold]) -> bool:
-    """Whether features can be dropped by short fits: exact searches, features of one cost."""
+    """Whether features can be dropped by loss or gain: exact searches, features of one cost."""
     model = data.cost_model
     cost = model.costs(model.keep)[~model.keep]
     return (
         data.groups is None
         and data.category is None
-        and data.loss.name in LOSSES
+        and (data.loss.name in LOSSES or data.loss.by_query)
         and model.is_plain
         and params.cost_budget is None
         and len(np.unique(cost)) == 1
