@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import platform
 import re
+import subprocess
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
 import psutil
+
+from common import figures
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = DOCS / "benchmarks.md"
@@ -33,6 +37,13 @@ def cpu() -> str:
     return next(iter(models), platform.processor() or platform.machine())
 
 
+def commit() -> str:
+    """The commit that was measured; "+" where files had been changed since."""
+    asked = ["git", "-C", str(DOCS), "describe", "--always", "--dirty=+"]
+    found = subprocess.run(asked, capture_output=True, text=True, check=False)  # noqa: S603
+    return found.stdout.strip() or "unknown"
+
+
 def put(text: str, name: str, block: str) -> str:
     """Replace what stands between the markers of a name.
 
@@ -48,7 +59,15 @@ def put(text: str, name: str, block: str) -> str:
 
 
 def write(name: str, block: str, others: float, page: Path = PAGE) -> None:
-    """Put a block, and the machine that it was measured on, into a page."""
+    """Keep a block as results, with where and when it was measured, and put it into a page."""
+    section = figures.section_of(
+        block,
+        machine=machine(),
+        cpu=cpu(),
+        busy_cores_of_others=round(others, 2),
+        commit=commit(),
+        date=datetime.now(UTC).date().isoformat(),
+    )
+    figures.keep(*name.split(":"), section)
     text = page.read_text(encoding="utf-8")
-    where = f"*{machine()} Other processes kept {others:.2f} cores busy.*"
-    page.write_text(put(text, name, f"{block}\n\n{where}"), encoding="utf-8")
+    page.write_text(put(text, name, figures.render(section)), encoding="utf-8")
