@@ -54,8 +54,10 @@ class Plan:
 def planned(*, quick: bool) -> tuple[Plan, Kept]:
     """The plan, and the selections that are done."""
     if quick:
-        return Plan(("colon",), 1, 2, 2.0, 5, 3), Kept("papers-featboost-runs", quick=True)
-    return Plan(tuple(SETS)), Kept("papers-featboost-runs", quick=False)
+        return Plan(("colon",), 1, 2, 2.0, 5, 3), Kept(
+            "papers-featboost-runs", quick=True, minutes=0
+        )
+    return Plan(tuple(SETS)), Kept("papers-featboost-runs", quick=False, minutes=0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,8 +234,14 @@ def accuracies(make: Callable[[], Any], part: Part, order: list[int], sizes: Any
     ]
 
 
-def run_all(plan: Plan, kept: Kept, methods: tuple[str, ...], sets: Any = None) -> dict[str, Any]:
-    """Selections by set and method, fold after fold, while there is time (``Kept.may_run``).
+def run_all(
+    plan: Plan,
+    kept: Kept,
+    methods: tuple[str, ...],
+    is_time: Callable[[str], bool],
+    sets: tuple[str, ...] = (),
+) -> dict[str, Any]:
+    """Selections by set and method, fold after fold, while there is time (``is_time``).
 
     What gave nothing within the limit on the first fold is not tried on the others.
     """
@@ -245,7 +253,7 @@ def run_all(plan: Plan, kept: Kept, methods: tuple[str, ...], sets: Any = None) 
             for method, done in by_method.items():
                 hopeless = done and done[0]["stopped"] and not done[0]["order"]
                 key = f"{name}-{method.replace(' ', '_')}-{repeat}-{fold}"
-                if hopeless or not kept.may_run(key):
+                if hopeless or not (kept.has(key) or is_time(key)):
                     continue
                 done.append(
                     kept.get(
