@@ -207,7 +207,17 @@ def test_columns_of_text_are_categories():
     assert found.scores("agbm", "logistic", 1).tolist() == [1.0] * 3
 
 
-SLOW = {"boruta", "rfecv", "cegb", "gtgbm", "gbfs", "rf_topk", "gbdt_topk", "hsic_lasso"}
+SLOW = {
+    "boruta",
+    "rfecv",
+    "cegb",
+    "gtgbm",
+    "gbfs",
+    "rf_topk",
+    "gbdt_topk",
+    "hsic_lasso",
+    "xgb_topk",
+}
 
 
 def assert_all_choose(target_type, methods):

@@ -31,11 +31,13 @@ class CompareOptions:
         METHODS,
         "Separated by commas: agbm, gbfs, gtgbm, fg, grafting, featboost, iis, f_classif, "
         "f_regression, mutual_info, mrmr, mrmr_mi, l1, group_lasso, hsic_lasso, rf_topk, "
-        "gbdt_topk, rfecv, boruta, cegb, random, all; for rankings agbm, gbfs, gtgbm, gbdt_topk, "
-        "xgb_topk, cegb, random, all.",
+        "gbdt_topk, xgb_topk, fcbf, relieff, mission, svm_rfe, rfecv, boruta, cegb, random, all; "
+        "for rankings agbm, gbfs, gtgbm, gbdt_topk, xgb_topk, cegb, random, all.",
     )
     validators: str | None = option(
-        METHODS, "Models that score the subsets: logistic (or ridge), knn, trees."
+        METHODS,
+        "Models that score the subsets: logistic (or ridge), knn, trees; also 1nn, naive_bayes, "
+        "rbf_svm, lightgbm.",
     )
     sizes: str | None = option(METHODS, "Largest numbers of features, as 1,5,20.")
     time_limit: float | None = option(METHODS, "Seconds for one method on one fold.", min=0)

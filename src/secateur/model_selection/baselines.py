@@ -13,19 +13,23 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.feature_selection import RFE, RFECV
 from sklearn.linear_model import LassoCV, LogisticRegression, Ridge
 from sklearn.model_selection import cross_val_score
-from sklearn.svm import LinearSVC, l1_min_c
+from sklearn.svm import LinearSVC, LinearSVR, l1_min_c
 
 from secateur.exceptions import import_optional
 from secateur.model_selection.columns import MAX_RANKED, Columns, as_matrix, descending
 from secateur.model_selection.filters import f_test, mrmr, mrmr_mi, mutual_info
 from secateur.model_selection.group_lasso import group_lasso_path
+from secateur.model_selection.mission import mission
+from secateur.model_selection.redundancy import fcbf
+from secateur.model_selection.relief import relieff
 from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 L1_GRID = np.logspace(0.05, 2.5, 12)  # multiples of the smallest C at which any feature enters
 # Multiples of the gain of the best first split.
 CEGB_GRID = np.logspace(np.log10(0.25), np.log10(0.002), 8)
 NEED_DENSE = {"boruta", "hsic_lasso"}
-TAKE_CATEGORIES = {"mutual_info", "mrmr_mi", "random", "cegb", "gbdt_topk", "xgb_topk", "all"}
+TAKE_CATEGORIES = {"mutual_info", "mrmr_mi", "fcbf", "relieff", "random", "cegb"}
+TAKE_CATEGORIES |= {"gbdt_topk", "xgb_topk", "all"}
 
 
 class Baseline(BaseEstimator):  # type: ignore[misc]  # untyped base
@@ -108,6 +112,21 @@ def elimination(columns: Columns) -> tuple[IntArray, int]:
     order = left[np.argsort(fine.ranking_, kind="stable")]
     n_own = int(RFECV(model, cv=3).fit(X[:, left], y).n_features_)
     return np.concatenate([order, dropped]), n_own
+
+
+def svm_rfe(columns: Columns) -> tuple[IntArray, None]:
+    """Recursive elimination by a linear SVM (Guyon and others, 2002), a tenth of what is left."""
+    X, y = columns.values, columns.y
+    model = LinearSVC(random_state=columns.seed) if columns.is_classes else LinearSVR()
+    left: IntArray = np.arange(X.shape[1])
+    dropped: list[IntArray] = []
+    while len(left) > 1:
+        weight = np.square(model.fit(X[:, left], y).coef_).reshape(-1, len(left)).sum(axis=0)
+        order = np.argsort(weight, kind="stable")
+        n_dropped = max(1, len(left) // 10)
+        dropped.append(left[order[:n_dropped]][::-1])
+        left = np.sort(left[order[n_dropped:]])
+    return np.concatenate([left, *reversed(dropped)]), None
 
 
 def boruta(columns: Columns) -> tuple[IntArray, int]:
@@ -208,15 +227,21 @@ def gbdt_topk(columns: Columns) -> tuple[IntArray, None]:
 
 
 def xgb_topk(columns: Columns) -> tuple[IntArray, None]:
-    """The features of the largest gain in XGBoost's rank:ndcg on all of them."""
+    """The features of the largest gain in XGBoost on all of them."""
     xgboost = import_optional("xgboost", "This method", "xgboost")
     values, kinds = columns.values, np.where(columns.is_category, "c", "q").tolist()
     if columns.categories:  # a missing category is -1, which XGBoost does not take
         values = np.where(columns.is_category & (values < 0), np.nan, values)
     options = {"feature_types": kinds, "enable_categorical": True}
-    train = xgboost.DMatrix(values, columns.y, qid=columns.qid, **options)
+    labels = np.unique(columns.y, return_inverse=True)[1] if columns.is_classes else columns.y
+    train = xgboost.DMatrix(values, labels, qid=columns.qid, **options)
+    objective = "rank:ndcg" if columns.qid is not None else "reg:squarederror"
+    n_classes = int(labels.max()) + 1 if columns.is_classes else 0
+    if n_classes:
+        objective = "binary:logistic" if n_classes == 2 else "multi:softprob"
     parameters = {
-        "objective": "rank:ndcg",
+        "objective": objective,
+        **({"num_class": n_classes} if n_classes > 2 else {}),
         "verbosity": 0,
         "learning_rate": 0.1,
         "grow_policy": "lossguide",
@@ -246,6 +271,10 @@ RANKERS: dict[str, Callable[[Columns], tuple[Any, int | None]]] = {
     "group_lasso": group_lasso,
     "hsic_lasso": hsic_lasso,
     "rf_topk": rf_topk,
+    "fcbf": fcbf,
+    "relieff": relieff,
+    "mission": mission,
+    "svm_rfe": svm_rfe,
     "rfecv": elimination,
     "boruta": boruta,
     "cegb": coupled_cegb,

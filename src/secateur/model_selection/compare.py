@@ -83,11 +83,12 @@ def compare(
     selectors : None, str, estimator, sequence or dict, default=None
         Names (selectors of secateur: agbm, gbfs, gtgbm, fg, grafting, featboost, iis; baselines:
         f_classif or f_regression, mutual_info, mrmr, mrmr_mi, l1, group_lasso, hsic_lasso, rf_topk,
-        gbdt_topk, rfecv, boruta, cegb, random, all), or estimators: secateur's, or any selector of
-        scikit-learn's kind; a dict gives them names.
+        gbdt_topk, xgb_topk, fcbf, relieff, mission, svm_rfe, rfecv, boruta, cegb, random, all), or
+        estimators: secateur's, or any selector of scikit-learn's kind; a dict gives them names.
         None is all of secateur's and a few baselines.
     validators : None, str, estimator, sequence or dict, default=None
-        Names (logistic or ridge, knn, trees) or estimators. None is all three.
+        Names (logistic or ridge, knn, trees, 1nn, naive_bayes, rbf_svm, lightgbm) or estimators.
+        None is the first three.
     cv : None, int, splitter or list of (train, test), default=None
         None is five folds, three above 5,000 rows.
     sizes : sequence of int, default=None

@@ -34,7 +34,7 @@ NICKNAMES = {"featuregradients": "fg", "multitaskagbm": "multitask"}
 # How the names of selectors end, and which type of target that means; None is the first two.
 ENDINGS: dict[str, str | None] = {"Classifier": "classification", "Regressor": "regression"}
 ENDINGS |= {"Ranker": "ranking", "Selector": None}
-BASELINES = (*(name for name in RANKERS if name != "xgb_topk"), "all")
+BASELINES = (*RANKERS, "all")
 F_TESTS = {"classification": "f_classif", "regression": "f_regression"}
 RANKING_BASELINES = ("gbdt_topk", "xgb_topk", "cegb", "random", "all")
 DEFAULT_BASELINES = ("mutual_info", "l1", "random", "all")

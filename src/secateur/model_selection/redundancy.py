@@ -8,9 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from secateur.model_selection.columns import Columns, descending
-from secateur.typing import AnyArray, FloatArray, IntArray
-
-MAX_STATES = 10  # columns of more values have three: below, at and above mean -+ deviation
+from secateur.model_selection.filters import states
+from secateur.typing import FloatArray, IntArray
 
 
 def fcbf(columns: Columns) -> tuple[IntArray, int]:
@@ -19,12 +18,12 @@ def fcbf(columns: Columns) -> tuple[IntArray, int]:
     Its own choice are the first ``n_ranked`` predominant columns; all others follow by their
     symmetrical uncertainty with the target. Sparse cells are present or absent, like words.
     """
-    target = columns.y if columns.is_classes else _states(np.asarray(columns.y, np.float64))
+    target = columns.y if columns.is_classes else states(np.asarray(columns.y, np.float64))
     codes = np.unique(target, return_inverse=True)[1]
     if sp.issparse(columns.values):
         table: Any = sp.csc_matrix(columns.values != 0)
     else:
-        table = np.stack([_states(column) for column in columns.values.T], axis=1)
+        table = np.stack([states(column) for column in columns.values.T], axis=1)
     relevance = symmetrical_uncertainty(table, codes)
     left = descending(relevance)
     left = left[relevance[left] > 1e-12]
@@ -47,23 +46,15 @@ def symmetrical_uncertainty(table: Any, target: IntArray) -> FloatArray:
         present = np.asarray((table.T @ is_target).T)
         counts = np.stack([is_target.sum(axis=0)[:, None] - present, present])
     else:
-        states = range(int(table.max(initial=0)) + 1)
-        counts = np.stack([is_target.T @ (table == state) for state in states])
+        found = range(int(table.max(initial=0)) + 1)
+        counts = np.stack([is_target.T @ (table == state) for state in found])
     joint = counts / len(target)
     of_column, of_target = _entropy(joint.sum(axis=1)), _entropy(joint.sum(axis=0))
     both = of_column + of_target
-    shared = both - _entropy(joint.reshape(-1, joint.shape[-1]))
+    shared = both - _entropy(np.concatenate(joint))
     return np.where(of_column > 0, 2.0 * shared / np.maximum(both, 1e-300), 0.0)
 
 
 def _entropy(shares: FloatArray) -> FloatArray:
     """The entropy of each column of shares."""
     return -(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(axis=0)
-
-
-def _states(values: AnyArray) -> IntArray:
-    found, code = np.unique(values, return_inverse=True)
-    if len(found) > MAX_STATES:
-        mean, deviation = values.mean(), values.std()
-        code = (values > mean - deviation).astype(np.int64) + (values > mean + deviation)
-    return code

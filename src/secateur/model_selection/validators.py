@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC, SVR
 
 from secateur.data.target import TargetType
 from secateur.engines.fold_losses import FoldLosses
@@ -60,13 +64,14 @@ def read_validators(validators: Any, target_type: TargetType, *, is_sparse: bool
     if validators is None:
         return known
     by_name = {**known, "linear": known[LINEAR[target_type]]}
+    by_name |= _others(target_type, is_sparse=is_sparse)
     found: dict[str, Any] = {}
     for label, value in labelled(validators):
         name = label or type(value).__name__.lower()
         if isinstance(value, str) and value not in by_name:
             raise ParameterError(
                 f"'validators' must be names for {target_type}, or estimators. Got {value!r}. "
-                f"Use some of {', '.join(known)}."
+                f"Use some of {', '.join(by_name)}."
             )
         found[name] = by_name[value] if isinstance(value, str) else value
         check_estimator("validator", found[name], "fit", "predict", advice=VALIDATOR)
@@ -76,6 +81,31 @@ def read_validators(validators: Any, target_type: TargetType, *, is_sparse: bool
             f"'validators' must name at least one. Got none. Use some of {', '.join(known)}."
         )
     return found
+
+
+def _others(target_type: TargetType, *, is_sparse: bool) -> dict[str, Any]:
+    """Validators of the papers, by name only; LightGBM's if it is installed."""
+    is_classes = target_type == "classification"
+    nearest = (KNeighborsClassifier if is_classes else KNeighborsRegressor)(1)
+    found = {
+        "1nn": _numbers_then(nearest, is_sparse=is_sparse),
+        "rbf_svm": _numbers_then(SVC() if is_classes else SVR(), is_sparse=is_sparse),
+    }
+    if is_classes:
+        dense = FunctionTransformer(as_dense, accept_sparse=True)
+        found["naive_bayes"] = make_pipeline(
+            AsNumbers(), SimpleImputer(keep_empty_features=True), dense, GaussianNB()
+        )
+    if importlib.util.find_spec("lightgbm"):
+        package = importlib.import_module("lightgbm")
+        model = package.LGBMClassifier if is_classes else package.LGBMRegressor
+        found["lightgbm"] = _numbers_then(model(verbose=-1, n_jobs=1), is_sparse=is_sparse)
+    return found
+
+
+def as_dense(X: Any) -> Any:
+    """A sparse matrix as an array, which naive Bayes needs."""
+    return X.toarray() if issparse(X) else X
 
 
 def labelled(given: Any) -> list[tuple[str | None, Any]]:
