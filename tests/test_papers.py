@@ -6,7 +6,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 pytest.importorskip("lightgbm")
 pytest.importorskip("psutil")
@@ -14,6 +16,7 @@ BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
 from papers import __main__ as papers  # noqa: E402  # found in the folder above
+from papers import regularizers  # noqa: E402  # as above
 from papers.figure import Figure, Shown  # noqa: E402  # as above
 
 
@@ -46,3 +49,35 @@ def test_a_page_says_what_has_not_been_run(tmp_path: Path, monkeypatch: pytest.M
     papers.write_page("gbfs")
     text = (tmp_path / "gbfs.md").read_text(encoding="utf-8")
     assert "Not run yet: `./dev papers gbfs fig9`." in text
+
+
+@pytest.mark.parametrize("strength", [0.01, 0.1])
+def test_many_small_regressions_are_those_of_scikit_learn(strength: float) -> None:
+    problems = regularizers.draw(3, 4, 1.0, 10, np.random.default_rng(0))
+    ridge = regularizers.ridge(problems.X, problems.y, strength)
+    lasso = regularizers.lasso(problems.X, problems.y, strength, 3000)
+    n_rows = problems.X.shape[1]
+    for i, (X, y) in enumerate(zip(problems.X, problems.y, strict=True)):
+        kinds = ((ridge, 0.0, 2.0 * strength), (lasso, 1.0, strength))
+        for weights, l1_ratio, penalty in kinds:
+            model = LogisticRegression(
+                C=1.0 / (penalty * n_rows), l1_ratio=l1_ratio, solver="saga", tol=1e-6,
+                max_iter=20_000,
+            ).fit(X[:, :-1], y)  # fmt: skip
+            np.testing.assert_allclose(model.coef_[0], weights[i, :-1], atol=2e-3)
+
+
+def test_elimination_drops_the_feature_of_the_least_loss() -> None:
+    problems = regularizers.draw(2, 3, 1.0, 10, np.random.default_rng(1))
+    weights = regularizers.eliminate(problems.X, problems.y)
+    assert [np.count_nonzero(w[:, :-1], axis=1).tolist() for w in weights] == [
+        [k, k] for k in range(6)
+    ]
+    full, y = problems.X, problems.y
+    for i in range(2):
+        losses = []
+        for j in range(5):
+            X = full[i : i + 1] * (np.arange(6) != j)
+            w = regularizers.ridge(X, y[i : i + 1], regularizers.TINY, 100)
+            losses.append(np.logaddexp(0, -y[i] * (X[0] @ w[0])).mean())
+        assert weights[4][i, int(np.argmin(losses))] == 0.0
