@@ -27,7 +27,7 @@ def figures() -> Iterator[object]:
             yield pytest.param(paper, name, id=f"{paper}-{name}", marks=marks)
 
 
-@pytest.mark.parametrize(("paper", "name"), figures())
+@pytest.mark.parametrize(("paper", "name"), list(figures()))
 def test_quick_form(paper: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("common.kept.FOLDER", tmp_path)
     try:

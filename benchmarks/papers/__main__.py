@@ -61,7 +61,7 @@ def run(
         if whole(each) is None:
             say(f"{paper} {name}: {missing(each)}")
             return None
-    kept = Kept(f"papers-{paper}-{name}", quick=quick, minutes=minutes)
+    kept = Kept(f"papers-{paper}-{figure.pieces or name}", quick=quick, minutes=minutes)
     if fresh or quick:
         kept.clear()
     start, others = time.perf_counter(), Others()

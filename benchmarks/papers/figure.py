@@ -30,6 +30,7 @@ class Figure:
     ``show(values, picture)`` draws the picture into that file and returns the text below it.
     ``needs`` names the data sets without which nothing can be run. ``is_slow``: the quick form
     takes more than two seconds, so `./dev slow` runs it instead of `./dev test`.
+    ``pieces`` names another figure of the paper that is drawn from the same pieces.
     """
 
     title: str
@@ -38,3 +39,4 @@ class Figure:
     show: Callable[[dict[str, Any], Path], Shown]
     needs: tuple[str, ...] = ()
     is_slow: bool = False
+    pieces: str = ""

@@ -24,7 +24,7 @@ from secateur.model_selection.baselines import Baseline
 PENALTIES = (512.0, 128.0, 32.0, 8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.125)
 DEPTHS = (4, 5)
 N_ROUNDS, N_TREES = 300, 300
-SIZES = (1, 2, 3, 5, 10, 20, 30, 50, 75, 100)
+SIZES = (1, 2, 3, 5, 10, 20, 50, 100)
 MOST = SIZES[-1]
 SVM_GRID = {"svc__C": [1.0, 10.0], "svc__gamma": [0.3, 1.0, 3.0]}  # gamma as multiples of 1 / k
 Points = list[dict[str, Any]]

@@ -63,12 +63,12 @@ class TwoClasses:
 
 LETTERS = tuple(range(14, 27))  # of Isolet: the second half of the alphabet
 SETS = {
-    "pcmac": TwoClasses("PCMAC", (2,), of_paper="1,555 / 388 / 3,289"),
     "uspst": TwoClasses("uspst", (5, 6, 7, 8, 9), of_paper="1,606 / 401 / 256"),
     "spam": TwoClasses("spambase", (1,), of_paper="3,681 / 920 / 57"),
     "isolet": TwoClasses("Isolet", LETTERS, of_paper="6,238 / 1,559 / 617"),
     "mnist3vs8": TwoClasses("mnist", (8,), (3, 8), 4_000, "11,982 / 1,984 / 784"),
     "adult": TwoClasses("adult_a9a", (1,), None, 8_000, "32,562 / 16,282 / 123"),
+    "pcmac": TwoClasses("PCMAC", (2,), of_paper="1,555 / 388 / 3,289"),
 }
 WIDE = {
     "colon": TwoClasses("colon_continuous", (1,)),

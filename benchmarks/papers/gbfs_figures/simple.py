@@ -101,9 +101,11 @@ def run_fig2(quick: bool, kept: Kept) -> dict[str, Any]:
                 found[method].append(kept.get(label, partial(_colon, log, y, bags, split, method)))
     return {
         "protocol": f"Random splits, 80 to 20; logarithms of the intensities. GBFS: automatic "
-        "grid of penalties, its folds and its rule; L1-LR and group lasso: the penalty by three "
-        f"folds; RF-FS: {N_TREES} trees, again on the {N_TOP} first features; HSIC Lasso: the "
-        f"first {N_TOP}, an RBF machine with C and gamma by two random fifths.",
+        "grid of penalties and its folds, with the default rule, the fewest features within a "
+        "standard error of the best score, and with the best score, as the paper has it; L1-LR "
+        f"and group lasso: the penalty by three folds; RF-FS: {N_TREES} trees, again on "
+        f"the {N_TOP} first features; HSIC Lasso: the first {N_TOP}, an RBF machine with "
+        "C and gamma by two random fifths.",
         "bags": bags.tolist(),
         "splits": found,
     }
@@ -121,8 +123,8 @@ def _colon(X: Any, y: Any, bags: Any, split: int, method: str) -> dict[str, Any]
     }
 
 
-def _bagged_gbfs(X: Any, y: Any, X_test: Any, bags: Any) -> tuple[Any, Any]:
-    model = GBFSClassifier(feature_groups=bags, random_state=0, n_jobs=1).fit(X, y)
+def _bagged_gbfs(X: Any, y: Any, X_test: Any, bags: Any, cut: str | None) -> tuple[Any, Any]:
+    model = GBFSClassifier(feature_groups=bags, cut=cut, random_state=0, n_jobs=1).fit(X, y)
     return np.flatnonzero(model.support_), model.predict(X_test)
 
 
@@ -161,7 +163,8 @@ def _hsic(X: Any, y: Any, X_test: Any, bags: Any) -> tuple[Any, Any]:
 
 
 COLON = {
-    "GBFS": _bagged_gbfs,
+    "GBFS": partial(_bagged_gbfs, cut=None),
+    "GBFS, best": partial(_bagged_gbfs, cut="best"),
     "L1-LR": _l1,
     "RF-FS": _forest,
     "HSIC Lasso": _hsic,
@@ -194,7 +197,8 @@ def show_fig2(values: dict[str, Any], picture: Path) -> Shown:
     best = min(methods, key=lambda name: np.mean([each["error"] for each in splits[name]]))
     n_bags = np.mean([len(set(bags[each["features"]])) for each in splits["GBFS"]])
     return Shown(
-        f"GBFS selects from {n_bags:.1f} bags on average. The lowest mean error is that of {best}. "
+        f"GBFS with its default rule selects from {n_bags:.1f} bags on average. "
+        f"The lowest mean error is that of {best}. "
         "A split has 12 test rows, so one row is 8 %: look at the standard errors.",
         "The nine clusters of the paper were not to be had. They were made by k-means of the genes "
         "(Ma, Song and Huang, 2007), and so are these, from all rows without their labels. They "
@@ -206,6 +210,7 @@ def show_fig2(values: dict[str, Any], picture: Path) -> Shown:
 
 PAPER_ERRORS = {
     "GBFS": "15.38",
+    "GBFS, best": "15.38",
     "RF-FS": "15.38",
     "L1-LR": "17.69",
     "HSIC Lasso": "21.85",

@@ -1,0 +1,1 @@
+"""The figures of A-GBM, GT-GBM and multitask A-GBM."""
