@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference.group_testing import GroupTestedTree, Subsets
 
+from secateur.data.costs import FeatureCosts
 from secateur.engines.boosted.group_design import GroupTesting
 from secateur.engines.boosted.groups import make_plan
 
@@ -93,6 +94,18 @@ def test_threads_and_blocks_do_not_matter(sparse):
     assert_same_fit(fit_engine(task, sparse=sparse, n_threads=2, testing=testing), one)
     assert_same_fit(fit_engine(task, sparse=sparse, cuts=(100, 350), testing=testing), one)
     assert_same_fit(fit_engine(task, sparse=not sparse, testing=testing), one)
+
+
+def test_free_features_need_not_win_a_test():
+    """Where one of a group is used, the others are searched as A-GBM does."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 9, (400, 64)).astype(float)
+    y = 3.0 * X[:, 0] + 0.4 * X[:, 1] + 0.1 * rng.normal(size=400)
+    costs = FeatureCosts(feature_groups={"pair": [0, 1]})
+    params = {"n_rounds": 6, "max_depth": 3, "min_samples_leaf": 5, "penalty": 0.02}
+    task = Task(X, y, np.ones(400), costs=costs, params=params)
+    fit = assert_grouped_twin(task, GroupTesting(1, 0.9, 1, None, seed=0))
+    assert fit.order == [0, 1] == fit_engine(task).order
 
 
 def test_without_tests_the_search_is_exact():

@@ -114,12 +114,16 @@ class GroupTestedTree(Tree):
         return found
 
     def choose(self, rows, feature_use):
-        """As the exact search, among used features, categories and candidates."""
+        """As the exact search, among free features, categories and candidates.
+
+        Free are those in use, and those that cost something before others were used.
+        """
         if self.sums(rows)[1] < 2 * self.least:
             return None
-        seen = self.candidates(rows) | set(
-            np.flatnonzero(feature_use.used | self.table.is_categorical)
-        )
+        had_cost = feature_use.prices(np.zeros(len(feature_use.used), bool)) > 0
+        free = [j for j in np.flatnonzero(had_cost) if feature_use.price(j) == 0]
+        seen = self.candidates(rows) | set(free)
+        seen |= set(np.flatnonzero(feature_use.used | self.table.is_categorical))
         return super().choose(rows, _Among(feature_use, seen))
 
 

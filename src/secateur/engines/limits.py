@@ -91,10 +91,13 @@ class FeatureUse:
         self.used: BoolArray = cost_model.keep.copy()
         self.order: list[int] = np.flatnonzero(cost_model.keep).tolist()
         self.total_cost = 0.0
+        self._had_cost: BoolArray = cost_model.costs(self.used) > 0.0
         self._refresh()
 
     def _refresh(self) -> None:
         self.costs: FloatArray = self._cost_model.costs(self.used)
+        # those in use, and those that others have made free
+        self.free: BoolArray = self.used | (self._had_cost & (self.costs == 0.0))
         affordable: BoolArray = within_budget(self.total_cost + self.costs, self._budget)
         has_room = len(self.order) < self._max_features
         self.allowed: BoolArray = self.used | affordable if has_room else self.used.copy()

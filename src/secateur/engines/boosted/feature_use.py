@@ -41,6 +41,7 @@ class TaskFeatureUse(FeatureUse):
         own = self._cost_model.costs(self.used)
         self.costs = self._group_penalty * self._common.costs + self._task_penalty * own
         self.allowed = self.used | self._common.allowed
+        self.free = self.used | self._common.free  # but for what the task itself pays
 
     def begin_tree(self) -> None:
         """Compute costs again if another task has added a feature."""
@@ -117,6 +118,7 @@ class NodeFeatureUse(FeatureUse):
         super()._refresh()
         self.used = with_task
         self.allowed = np.append(self.allowed, self._task_split_penalty < 1.0)
+        self.free = np.append(self.free, False)
         self._cached_costs.clear()
 
     def begin_tree(self) -> None:

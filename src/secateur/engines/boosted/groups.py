@@ -235,7 +235,7 @@ def histogram_of_groups(block: RowBlock, node: int, groups: IntArray) -> IntArra
 
 
 class GroupSearch(ExactSearch):
-    """Algorithm 2 of GT-GBM: used and ungrouped features exactly, others if their groups win."""
+    """Algorithm 2 of GT-GBM: free and ungrouped features exactly, others if their groups win."""
 
     def __init__(
         self,
@@ -262,16 +262,16 @@ class GroupSearch(ExactSearch):
         self._kept, self._gains = {}, {}
 
     def _candidate_mask(self) -> BoolArray:
-        """The features that every node evaluates: those in use, and those in no group."""
+        """The features that every node evaluates: those that are free, and those in no group."""
         self._new = None
-        return super()._candidate_mask() & (self.feature_use.used | self._plan.alone)
+        return super()._candidate_mask() & (self.feature_use.free | self._plan.alone)
 
     def _choices(self, siblings: Siblings, node: Node) -> IntArray:
         """Those, and the new features whose groups won in this node."""
         known = super()._choices(siblings, node)
         if self._new is None:
             use = self.feature_use
-            self._new = use.allowed & self.is_divisible & ~use.used & ~self._plan.alone
+            self._new = use.allowed & self.is_divisible & ~use.free & ~self._plan.alone
         # No tests in a node that cannot be split, or where no feature may be added.
         if node.weight < 2 * self.histograms.min_weight or not self._new.any():
             return known
