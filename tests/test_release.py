@@ -164,3 +164,21 @@ def test_the_changelog_of_this_project_can_be_released():
 def test_a_failing_command_shows_its_messages(root):
     with pytest.raises(release.ReleaseError, match=r"git nonsense[\s\S]*not a git command"):
         git(root, "nonsense")
+
+
+def test_other_files_that_name_the_version_are_set(root):
+    (root / "CITATION.cff").write_text("cff-version: 1.2.0\nversion: 0.1.0\n")
+    recipe = root / "packaging" / "conda" / "recipe.yaml"
+    recipe.parent.mkdir(parents=True)
+    recipe.write_text('schema_version: 1\ncontext:\n  version: "0.1.0"\n')
+    release.set_version(root, "0.2.0")
+    assert (root / "CITATION.cff").read_text() == "cff-version: 1.2.0\nversion: 0.2.0\n"
+    assert recipe.read_text() == 'schema_version: 1\ncontext:\n  version: "0.2.0"\n'
+
+
+def test_the_example_of_the_readme_is_found(root):
+    (root / "README.md").write_text("# T\n\n```sh\n./dev\n```\n\n```python\nprint(1)\n```\n")
+    assert release.readme_example(root) == "print(1)\n"
+    (root / "README.md").write_text("# T\n")
+    with pytest.raises(release.ReleaseError, match="must have an example"):
+        release.readme_example(root)

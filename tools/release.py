@@ -23,6 +23,15 @@ from change_notes import gather, note_files
 ROOT = Path(__file__).resolve().parents[1]
 FORM = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 VERSION_LINE = re.compile(r'^__version__ = "([^"]+)"$', re.MULTILINE)
+# Other files that name the version.
+OTHER_VERSIONS = {
+    "CITATION.cff": re.compile(r"(?<=^version: ).*$", re.MULTILINE),
+    "packaging/conda/recipe.yaml": re.compile(r'(?<=^  version: ").*(?="$)', re.MULTILINE),
+}
+PLACEHOLDER = "//example.org/"
+README_BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
+# The extras of users; the others are for working on the project.
+EXTRAS = ("frames", "plot", "report", "dask", "cli", "export")
 MARKER = "<!-- releases: ./dev release adds the next one below this line -->"
 
 
@@ -87,10 +96,13 @@ def version_file(root: Path) -> Path:
 
 
 def set_version(root: Path, version: str) -> None:
-    """Write the version into the source."""
-    file = version_file(root)
-    text = VERSION_LINE.sub(f'__version__ = "{version}"', file.read_text(encoding="utf-8"))
-    file.write_text(text, encoding="utf-8", newline="\n")
+    """Write the version into the source, and into the other files that name it."""
+    changes = {version_file(root): (VERSION_LINE, f'__version__ = "{version}"')}
+    changes |= {root / name: (pattern, version) for name, pattern in OTHER_VERSIONS.items()}
+    for file, (pattern, new) in changes.items():
+        if file.is_file():
+            text = pattern.sub(new, file.read_text(encoding="utf-8"))
+            file.write_text(text, encoding="utf-8", newline="\n")
 
 
 def release_notes(root: Path, version: str) -> str:
@@ -126,20 +138,40 @@ def build_and_check(root: Path, version: str) -> None:
     run(root, sys.executable, "-m", "twine", "check", "--strict", *packages)
     (wheel,) = folder.glob("*.whl")
     with tempfile.TemporaryDirectory() as empty:
-        check_wheel(wheel, version, Path(empty))
+        check_wheel(wheel, version, Path(empty), readme_example(root))
 
 
-def check_wheel(wheel: Path, version: str, folder: Path) -> None:
-    """Install a wheel into an empty environment, import the library and run the command."""
+def readme_example(root: Path) -> str:
+    """The first example of README.md."""
+    found = README_BLOCK.search((root / "README.md").read_text(encoding="utf-8"))
+    if found is None:
+        msg = "README.md must have an example that begins with ```python. It has none."
+        raise ReleaseError(msg)
+    return found[1]
+
+
+def has_placeholders(root: Path) -> bool:
+    """Whether the addresses of the project are still placeholders."""
+    return PLACEHOLDER in (root / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def check_wheel(wheel: Path, version: str, folder: Path, example: str) -> None:
+    """Install a wheel into an empty environment; run an example, then the command.
+
+    The example runs without any extra. Each extra is then added to what is there.
+    """
     venv.create(folder, with_pip=True)
     programs = folder / ("Scripts" if sys.platform == "win32" else "bin")
     pip = [str(programs / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
     run(folder, *pip, str(wheel))
     show = "import secateur; print(secateur.__version__)"
     check_answer(run(folder, str(programs / "python"), "-c", show), version)
-    run(folder, *pip, f"{wheel}[cli]")
+    run(folder, str(programs / "python"), "-c", example)
+    for extra in EXTRAS:
+        run(folder, *pip, f"{wheel}[{extra}]")
+        run(folder, str(programs / "python"), "-m", "pip", "check")
     check_answer(run(folder, str(programs / "secateur"), "--version"), version)
-    run(folder, str(programs / "secateur"), "--help")
+    run(folder, str(programs / "secateur"), "demo", "--out", str(folder / "demo"))
 
 
 def check_answer(answer: str, version: str) -> None:
@@ -208,6 +240,8 @@ def main(arguments: list[str] | None = None) -> int:
         if options.dry_run:
             print(try_release(ROOT, options.version))
             print(f"{options.version} can be released. Nothing was changed.")
+            if has_placeholders(ROOT):
+                print("Before it is published: the addresses in pyproject.toml are placeholders.")
         else:
             release(ROOT, options.version)
             print(
