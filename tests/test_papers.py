@@ -81,3 +81,14 @@ def test_elimination_drops_the_feature_of_the_least_loss() -> None:
             w = regularizers.ridge(X, y[i : i + 1], regularizers.TINY, 100)
             losses.append(np.logaddexp(0, -y[i] * (X[0] @ w[0])).mean())
         assert weights[4][i, int(np.argmin(losses))] == 0.0
+
+
+def test_no_chosen_penalty_is_at_the_edge_of_its_grid() -> None:
+    found = papers.values_of("agbm", "table3")
+    assert found is not None
+    for methods in found["values"]["sets"].values():
+        tuned = {name: each for name, each in methods.items() if "tried" in each}
+        assert len(tuned) >= 3
+        for name, each in tuned.items():
+            grid = [penalty for penalty, *_ in each["tried"]]
+            assert min(grid) < each["penalty"] < max(grid), name

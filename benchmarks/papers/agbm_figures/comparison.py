@@ -11,14 +11,31 @@ from common.gisette import Parts
 from common.kept import Kept
 from common.table import table
 
-from papers.agbm_figures.fits import DEPTH, MOST_FITS, RATE, ROUNDS, START, fit, top_k, tuned
+from papers.agbm_figures.fits import (
+    DEPTH,
+    HALVING,
+    MOST_FITS,
+    RATE,
+    ROUNDS,
+    START,
+    fit,
+    top_k,
+    tuned,
+)
 from papers.agbm_figures.sets import GISETTE_FEATURES, GISETTE_ROWS, NEEDS, SETS
 from papers.drawing import subplots
 from papers.figure import Figure, Shown
 
 TOP = "GBDT-topK"
+OF_PAPER = ("GBFS", "A-GBM", "GT-GBM")
 FIRST = 20
-COLOURS = {TOP: "#616a6b", "GBFS": "#229954", "A-GBM": "#2471a3", "GT-GBM": "#c0392b"}
+COLOURS = {
+    TOP: "#616a6b",
+    "GBFS": "#229954",
+    "A-GBM": "#2471a3",
+    "GT-GBM": "#c0392b",
+    HALVING: "#d68910",
+}
 PAPER = {
     "like Gisette": {TOP: "178, .187, .9788", "GBFS": "172, .183, .9901",
                      "A-GBM": "178, .182, .9918", "GT-GBM": "170, .182, .9919"},
@@ -29,7 +46,9 @@ DIFFERS = (
     "Gisette was not to be had: the set is built like it from MNIST, digits 4 against 9, half of "
     "its columns probes. Flight delay is a file of 100,000 rows with the columns of benchm-ml, "
     "split at random into 60, 20 and 20 %. Epsilon was not to be had. Rounds, depth and rate are "
-    "the same for all and not tuned, because there was no time for it; the paper tunes them."
+    "the same for all and not tuned; the paper tunes them. With so few rows and features the "
+    "default of GT-GBM finds that group tests do not pay, and searches all features as A-GBM does; "
+    "with halving it tests as published."
 )
 
 
@@ -45,8 +64,9 @@ def run(quick: bool, kept: Kept) -> dict[str, Any]:
             if kept.has(label):
                 found[name][method] = kept.get(label, partial(_tune, method, load, rounds))
         label = f"{name}-{TOP}".replace(" ", "-")
-        if kept.has(label) and len(found[name]) == len(START):
-            k = max(len(each["order"]) for each in found[name].values())
+        others = [found[name][method] for method in OF_PAPER if method in found[name]]
+        if kept.has(label) and len(others) == len(OF_PAPER):
+            k = max(len(each["order"]) for each in others)
             found[name][TOP] = kept.get(label, lambda k=k, load=load: top_k(load(), k, rounds))
     return {
         "protocol": f"{rounds} rounds of depth {DEPTH} at a rate of {RATE}; penalties by AUC on "
@@ -66,7 +86,7 @@ def _tune(method: str, load: Any, rounds: int) -> dict[str, Any]:
 
 
 def _correlations(found: dict[str, Any], quick: bool) -> dict[str, Any]:
-    wanted = [name for name in (TOP, "GT-GBM") if name in found]
+    wanted = [name for name in (TOP, "GT-GBM", HALVING) if name in found]
     if not wanted:
         return {}
     X = SETS["like Gisette"](quick).X
@@ -106,7 +126,14 @@ def show_table3(values: dict[str, Any], picture: Path) -> Shown:
                 total = f"{each['seconds'][-1]:.1f}"
                 count = len(each["order"])
                 rows.append(
-                    [f"{name}, {method}", penalty, count, *cells, total, PAPER[name][method]]
+                    [
+                        f"{name}, {method}",
+                        penalty,
+                        count,
+                        *cells,
+                        total,
+                        PAPER[name].get(method, "-"),
+                    ]
                 )
                 if not each.get("inside", True):
                     outside.append(f"{method} on {name}")
@@ -125,10 +152,14 @@ def _ahead(sets: dict[str, Any]) -> str:
         if TOP in methods:
             best = max(methods, key=lambda m: methods[m]["test_auc"])
             fewest = min(methods, key=lambda m: len(methods[m]["order"]))
-            more = methods["GT-GBM"]["test_auc"] - methods[TOP]["test_auc"]
+            more = [
+                f"{m} {methods[m]['test_auc'] - methods[TOP]['test_auc']:+.4f}"
+                for m in START
+                if m in methods
+            ]
             texts.append(
-                f"{name}: {best} has the highest test AUC, {fewest} the fewest features; GT-GBM "
-                f"less top-K is {more:+.4f}."
+                f"{name}: {best} has the highest test AUC, {fewest} the fewest features. Test AUC "
+                f"less that of top-K: {', '.join(more)}."
             )
     return " ".join(texts)
 
@@ -143,7 +174,6 @@ def show_fig2(values: dict[str, Any], picture: Path) -> Shown:
                 for method, each in methods.items():
                     axis.plot(each["seconds"], each[key], color=COLOURS[method], label=method)
                 axis.set(xlabel="CPU seconds", ylabel=label)
-                axis.set_xscale("log")
             axes[3 * row].set_title(name, fontsize=10, loc="left")
         axes[0].legend(fontsize=7)
     texts = []
@@ -155,8 +185,7 @@ def show_fig2(values: dict[str, Any], picture: Path) -> Shown:
         " ".join(texts) + " The variance at the root is that of the gradients of the training "
         "rows; RMSE and AUC are those of the validation rows.",
         DIFFERS + " Each method is at its own chosen penalty, and top-K is the first fit, on all "
-        "features. On the few hundred columns of flight delay group tests do not pay, and GT-GBM "
-        "searches all, as A-GBM does.",
+        "features.",
     )
 
 
@@ -166,6 +195,7 @@ def show_fig3(values: dict[str, Any], picture: Path) -> Shown:
         for axis, (name, absolute) in zip(axes, found.items(), strict=False):
             axis.imshow(absolute, cmap="Greys", vmin=0, vmax=1)
             axis.set_title(f"{name}: first {len(absolute)}", fontsize=10)
+            axis.set(xticks=[], yticks=[])
     means = {name: float(r[np.triu_indices(len(r), 1)].mean()) for name, r in found.items()}
     listed = ", ".join(f"{name} {mean:.3f}" for name, mean in means.items())
     return Shown(

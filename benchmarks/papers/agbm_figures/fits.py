@@ -19,7 +19,8 @@ from secateur.engines.boosted.groups import sum_groups
 from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble
 
 ROUNDS, DEPTH, RATE = 100, 4, 0.1
-START = {"GBFS": 4.0, "A-GBM": 0.003, "GT-GBM": 0.003}
+HALVING = "GT-GBM, halving"  # as published: subsets of d / s features are halved to the end
+START = {"GBFS": 4.0, "A-GBM": 0.003, "GT-GBM": 0.003, HALVING: 0.003}
 FACTOR, N_START, MOST_FITS = 3.0, 3, 9
 
 
@@ -41,8 +42,10 @@ def fit(method: str, penalty: float, parts: Parts, rounds: int = ROUNDS) -> Fit:
     start, ends, last = time.process_time(), [], None
     with Threads(1) as threads:
         data = bin_data(parts.X, parts.y.astype(np.float64), threads)
-        if method == "GT-GBM":
-            testing = GroupTesting(20, largest=largest_group(len(parts.y)))
+        if method.startswith("GT-GBM"):
+            largest = largest_group(len(parts.y))
+            default = GroupTesting(20, largest=largest)
+            testing = GroupTesting(20, leaf_size=1) if method == HALVING else default
             data = replace(data, groups=sum_groups(data.columns, data.weight, testing, threads))
         for step in data.run(data.everything, params).steps:
             ends.append(time.process_time() - start)
