@@ -16,9 +16,11 @@ from secateur import AGBMRanker, AGBMRegressor, compare, held_out, report, stabi
 from secateur.datasets import make_ranking
 from secateur.exceptions import InputError, ParameterError
 from secateur.losses.ranking import Queries
+from secateur.model_selection import baselines
 from secateur.model_selection.baselines import Baseline
 from secateur.model_selection.columns import Columns
 from secateur.model_selection.ranking import query_metric, ranking_score
+from secateur.model_selection.trials import subsets_of
 
 MADE = make_ranking(40, (3, 12), n_features=8, n_informative=2, random_state=1)
 QUICK = {"penalty": [0.1, 0.01], "max_iter": 5, "cv": 2}
@@ -175,6 +177,29 @@ def test_other_libraries_take_queries_in_any_order_and_any_columns(name):
         rows = table.iloc[mixed] if table is frame else table[mixed]
         found = Baseline(name, "ranking", 0).fit(rows, MADE.y[mixed], MADE.query[mixed])
         assert set(found.order_[:2]) == set(MADE.relevant.tolist())
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_cegb_searches_the_penalty_for_a_size(size):
+    counts = {0.25: 0, 0.1: 2, 0.01: 6}  # by penalty, of three that are fitted before
+
+    def fit(share):
+        gain = np.zeros(8)
+        gain[: max(0, int(-3 * np.log10(share)) - 1)] = 1.0
+        return gain, 0.0
+
+    fits = {share: (np.arange(8.0) < n, 0.0) for share, n in counts.items()}
+    assert len(baselines._of_size(fits, fit, size)) == size
+    assert (len(fits) == 3) == (size == 2)  # that one is there already
+
+
+def test_cegb_has_a_subset_of_every_wanted_size():
+    pytest.importorskip("lightgbm")
+    found = Baseline("cegb", "ranking", 0, sizes=(1, 2, 3)).fit(MADE.X, MADE.y, MADE.query)
+    assert [len(found.subsets_[size]) for size in (1, 2)] == [1, 2]
+    assert set(found.subsets_[2]) == set(MADE.relevant.tolist())
+    subsets = subsets_of(found, (2, 3))
+    assert subsets[0].support.tolist() == found.subsets_[2].tolist()
 
 
 def test_cegb_holds_out_whole_queries():

@@ -27,6 +27,7 @@ from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 L1_GRID = np.logspace(0.05, 2.5, 12)  # multiples of the smallest C at which any feature enters
 # Multiples of the gain of the best first split.
 CEGB_GRID = np.logspace(np.log10(0.25), np.log10(0.002), 8)
+CEGB_TRIALS = 6  # penalties tried for a wanted size, between those of the grid
 NEED_DENSE = {"boruta", "hsic_lasso"}
 TAKE_CATEGORIES = {"mutual_info", "mrmr_mi", "fcbf", "relieff", "random", "cegb"}
 TAKE_CATEGORIES |= {"gbdt_topk", "xgb_topk", "all"}
@@ -36,7 +37,8 @@ class Baseline(BaseEstimator):  # type: ignore[misc]  # untyped base
     """Ranks features: ``order_`` has the best first, ``n_own_`` of them are its own choice.
 
     ``n_ranked`` is how many features greedy methods rank; ``feature_groups``, the number of each
-    column's group, is for ``group_lasso`` only.
+    column's group, is for ``group_lasso`` only. Where a method has subsets of its own for ``sizes``,
+    they are in ``subsets_``.
     """
 
     def __init__(
@@ -46,12 +48,14 @@ class Baseline(BaseEstimator):  # type: ignore[misc]  # untyped base
         random_state: Any = None,
         n_ranked: int = MAX_RANKED,
         feature_groups: Any = None,
+        sizes: Any = (),
     ) -> None:
         self.name = name
         self.target_type = target_type
         self.random_state = random_state
         self.n_ranked = n_ranked
         self.feature_groups = feature_groups
+        self.sizes = sizes
 
     def fit(self, X: Any, y: Any, qid: Any = None) -> Any:
         """Rank the features; `all` has no ranking."""
@@ -64,8 +68,9 @@ class Baseline(BaseEstimator):  # type: ignore[misc]  # untyped base
                 by_query = np.argsort(qid, kind="stable")
                 values, y, qid = values[by_query], y[by_query], np.asarray(qid)[by_query]
             given = (values, is_category, y, is_classes, self.random_state, qid)
-            columns = Columns(*given, self.n_ranked, self.feature_groups)
-            order, self.n_own_ = RANKERS[self.name](columns)
+            columns = Columns(*given, self.n_ranked, self.feature_groups, tuple(self.sizes))
+            order, self.n_own_, *more = RANKERS[self.name](columns)
+            self.subsets_: dict[int, IntArray] = more[0] if more else {}
             self.order_: IntArray = np.asarray(order, np.int64)
         return self
 
@@ -167,8 +172,11 @@ def group_lasso(columns: Columns) -> tuple[IntArray, int]:
     return entry_order(sizes, sizes[best])[0], int(np.count_nonzero(sizes[best]))
 
 
-def coupled_cegb(columns: Columns) -> tuple[IntArray, int]:
-    """LightGBM with a penalty for the first use of a feature; the best on a fifth is its choice."""
+def coupled_cegb(columns: Columns) -> tuple[IntArray, int, dict[int, IntArray]]:
+    """LightGBM with a penalty for the first use of a feature; the best on a fifth is its choice.
+
+    The penalty is searched for each wanted size.
+    """
     lightgbm = import_optional("lightgbm", "This method", "lightgbm")
     codes, free = _lightgbm_parameters(columns)
     coupled = {"cegb_penalty_feature_coupled": [1.0] * columns.values.shape[1]}
@@ -184,16 +192,41 @@ def coupled_cegb(columns: Columns) -> tuple[IntArray, int]:
     # the gain of the best first split without penalty
     trees = lightgbm.train(free, fitted, 1).dump_model()["tree_info"]
     scale = max((tree["tree_structure"].get("split_gain", 0.0) for tree in trees), default=0.0)
-    gains, losses = [], []
-    for share in CEGB_GRID:
+
+    def fit(share: float) -> tuple[FloatArray, float]:
         penalized = {**parameters, "cegb_tradeoff": max(scale * share, 1e-12)}
         model = lightgbm.train(penalized, fitted, 100, valid_sets=[scored])
-        gains.append(np.asarray(model.feature_importance("gain"), np.float64))
         value = next(iter(model.best_score["valid_0"].values()))
-        losses.append(value if columns.qid is None else -value)  # NDCG is a score
-    own = gains[int(np.argmin(losses))]
-    order, n_used = entry_order(gains, own)
-    return order[:n_used], int(np.count_nonzero(own))
+        loss = value if columns.qid is None else -value  # NDCG is a score
+        return np.asarray(model.feature_importance("gain"), np.float64), loss
+
+    fits = {share: fit(share) for share in CEGB_GRID.tolist()}
+    own = min(fits.values(), key=lambda found: found[1])[0]
+    subsets = {size: _of_size(fits, fit, size) for size in columns.sizes}
+    order, n_used = entry_order([fits[share][0] for share in sorted(fits, reverse=True)], own)
+    return order[:n_used], int(np.count_nonzero(own)), subsets
+
+
+def _of_size(
+    fits: dict[float, tuple[FloatArray, float]],
+    fit: Callable[[float], tuple[FloatArray, float]],
+    size: int,
+) -> IntArray:
+    """The most features, at most so many, of penalties between too low and high enough ones.
+
+    Those that are fitted for it are added to ``fits``. Features are sorted by falling gain.
+    """
+    for _ in range(CEGB_TRIALS):
+        counts = {share: int(np.count_nonzero(gain)) for share, (gain, _) in fits.items()}
+        low = max((share for share, count in counts.items() if count > size), default=None)
+        if low is None or size in counts.values():
+            break
+        high = min((share for share in counts if share > low), default=16.0 * low)
+        share = float(np.sqrt(low * high))
+        fits[share] = fit(share)
+    few = [gain for gain, _ in fits.values() if np.count_nonzero(gain) <= size]
+    most = max(few, key=np.count_nonzero, default=np.zeros(0))
+    return descending(most)[: np.count_nonzero(most)]
 
 
 def _lightgbm_parameters(columns: Columns) -> tuple[AnyArray, dict[str, Any]]:
@@ -261,7 +294,7 @@ def entry_order(sizes: list[FloatArray], own: FloatArray) -> tuple[IntArray, int
     return np.lexsort([-at_entry, first, own == 0]), int(is_used.sum())
 
 
-RANKERS: dict[str, Callable[[Columns], tuple[Any, int | None]]] = {
+RANKERS: dict[str, Callable[[Columns], tuple[Any, ...]]] = {
     "f_classif": f_test,
     "f_regression": f_test,
     "mutual_info": mutual_info,

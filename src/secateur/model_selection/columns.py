@@ -28,6 +28,7 @@ class Columns(NamedTuple):
     qid: Any = None  # the query of each row, for ranking; rows of a query follow each other
     n_ranked: int = MAX_RANKED  # how many greedy methods rank
     groups: IntArray | None = None  # the group of each column, for the group lasso
+    sizes: tuple[int, ...] = ()  # wanted numbers of features, for CEGB
 
     @property
     def categories(self) -> list[int]:

@@ -91,7 +91,7 @@ def select(context: ComparisonContext, spec: TrialSpec) -> Trial:
             method = spec.method
             if isinstance(method, Baseline):
                 most = max(method.n_ranked, *context.sizes, 0)
-                method = clone(method).set_params(n_ranked=most)
+                method = clone(method).set_params(n_ranked=most, sizes=context.sizes)
             fitted, sources = fit_method(method, train, seed, context.n_jobs)
             seconds = perf_counter() - started
             subsets = subsets_of(fitted, context.sizes, sources)
@@ -137,8 +137,8 @@ def subsets_of(fitted: Any, sizes: Sequence[int], sources: IntArray | None = Non
     """What a fitted method selects at each size, and by itself.
 
     A path gives its largest step of at most that size, filled up with the features that enter next.
-    A ranking gives its first features. A plain support gives itself where it is not too large. What
-    a method cannot give is left out.
+    A ranking gives its first features, or a subset that it has for that size. A plain support gives
+    itself where it is not too large. What a method cannot give is left out.
     """
     if hasattr(fitted, "path_"):
         orders = [as_features(step.order, sources) for step in fitted.path_]
@@ -147,7 +147,9 @@ def subsets_of(fitted: Any, sizes: Sequence[int], sources: IntArray | None = Non
     order, own = (as_features(columns, sources) for columns in _ranking(fitted))
     own_choice = [] if own is None else [Subset(None, own)]
     if order is not None:
-        return [*(Subset(size, order[:size]) for size in sizes), *own_choice]
+        found = getattr(fitted, "subsets_", {})
+        exact = {size: as_features(columns, sources) for size, columns in found.items()}
+        return [*(Subset(size, exact.get(size, order[:size])) for size in sizes), *own_choice]
     return [*(Subset(size, own) for size in sizes if len(own) <= size), *own_choice]
 
 
