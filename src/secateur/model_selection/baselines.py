@@ -37,8 +37,8 @@ class Baseline(BaseEstimator):  # type: ignore[misc]  # untyped base
     """Ranks features: ``order_`` has the best first, ``n_own_`` of them are its own choice.
 
     ``n_ranked`` is how many features greedy methods rank; ``feature_groups``, the number of each
-    column's group, is for ``group_lasso`` only. Where a method has subsets of its own for ``sizes``,
-    they are in ``subsets_``.
+    column's group, is for ``group_lasso`` only. CEGB has a subset for each of ``sizes`` in
+    ``subsets_``.
     """
 
     def __init__(
