@@ -71,7 +71,7 @@ def naive_elimination(data, train, features, size):
         for gone in left:
             columns = take_columns(data.columns, np.array([j for j in left if j != gone]))
             given = (data.target, data.weight, data.loss, params)
-            raw, _ = boost_small(columns, *given, fold)
+            raw, *_ = boost_small(columns, *given, fold)
             losses.append(data.loss.scores(data.target[fold.test], raw[:, fold.test]).mean())
         left.pop(int(np.argmin(losses)))
     return left

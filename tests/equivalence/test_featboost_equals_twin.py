@@ -17,7 +17,13 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from secateur import FeatBoostClassifier, FeatBoostRegressor, IISRegressor, StopReason
+from secateur import (
+    AGBMClassifier,
+    FeatBoostClassifier,
+    FeatBoostRegressor,
+    IISRegressor,
+    StopReason,
+)
 from secateur.engines.featboost import neighbours
 from secateur.selectors.featboost_check import ConstantCheck
 
@@ -161,6 +167,43 @@ def test_neighbours_in_increments_give_the_pseudocode(seed, k, in_blocks, coarse
     check_same(selector, expected)
 
 
+@pytest.mark.parametrize("repeats", ["end", "add"])
+def test_selected_features_that_win_again_give_the_pseudocode(repeats):
+    n_repeated, ends = 0, set()
+    for seed in range(6):
+        X, y, _ = problem(seed, n_rows=60)
+        folds = list(KFold(3).split(X))
+        fixed = {"m": 5, "p": 8, "epsilon": 1e-9, "n_classes": 3, "reset": False}
+        order, scores, _ = featboost(
+            lambda w, X=X, y=y: clone(RANKER).fit(X, y, sample_weight=w).feature_importances_,
+            None,
+            None,
+            lambda features, X=X, y=y, folds=folds: twin_score(X, y, features, folds, 1, 3),
+            np.ones(len(y)),
+            weighting=None,
+            repeats=repeats,
+            **fixed,
+        )
+        selector = FeatBoostClassifier(
+            ranker=RANKER,
+            standardize=False,
+            weighting=None,
+            reset=False,
+            cv=folds,
+            n_candidates=5,
+            max_features=8,
+            repeats=repeats,
+        ).fit(X, y)
+        assert selector._model.features.tolist() == order
+        assert selector.path_[-1].order.tolist() == list(dict.fromkeys(order))
+        assert selector.path_.scores[-1] == pytest.approx(scores[-1], abs=1e-12)
+        assert selector.predict(X).shape == y.shape
+        n_repeated += len(order) - len(set(order))
+        ends.add(len(order))
+    assert (n_repeated > 0) == (repeats == "add")
+    assert len(ends) > 1
+
+
 def test_neighbours_score_as_scikit_learn_does():
     X, y, _ = problem(5, n_rows=300)
     folds = list(StratifiedKFold(4).split(X, y))
@@ -265,6 +308,34 @@ def test_iis_gives_the_pseudocode():
         np.testing.assert_allclose(selector.path_.scores, scores, atol=1e-12)
         reasons.add(selector.stop_reason_)
     assert reasons & {StopReason.REPEATED, StopReason.NO_GAIN}
+
+
+def test_iis_has_extra_trees_by_default():
+    X, _, y = problem(1)
+    folds = list(KFold(3).split(X))
+    given = {"cv": folds, "n_candidates": 3, "max_features": 3, "max_iter": 10, "random_state": 0}
+    own = {name: ExtraTreesRegressor(10) for name in ("ranker", "evaluator")}
+    default, named = IISRegressor(**given).fit(X, y), IISRegressor(**given, **own).fit(X, y)
+    np.testing.assert_array_equal(default.path_.scores, named.path_.scores)
+    assert default.path_[-1].order.tolist() == named.path_[-1].order.tolist()
+
+
+def test_mean_gains_are_total_gains_by_split():
+    X, y, _ = problem(2, n_rows=150)
+    trees = AGBMClassifier(
+        penalty=0.0, max_iter=20, learning_rate=0.3, max_bins=64, min_samples_leaf=3
+    ).fit(X, y)
+    n_splits = np.zeros(X.shape[1])
+    for round_ in trees._model.ensemble.rounds:
+        for tree in round_:
+            np.add.at(n_splits, tree.feature[tree.left >= 0], 1)
+    totals = trees._model.importances(X.shape[1])
+    by_split = totals / np.maximum(n_splits, 1.0)
+    for importance, expected in (("total_gain", totals), ("gain", by_split)):
+        selector = FeatBoostClassifier(importance=importance, max_features=1, weighting=None)
+        tried, _ = selector.fit(X, y).candidates_of(0)
+        assert tried.tolist() == np.argsort(-expected, kind="stable")[: len(tried)].tolist()
+    assert np.argsort(-totals).tolist() != np.argsort(-by_split).tolist()
 
 
 def test_the_callers_estimators_stay_unfitted():

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from reference import feature_gradients as twin
 
+from secateur import FeatureGradientsSelector
 from secateur._kernels.threads import Threads
 from secateur.data.costs import as_costs
 from secateur.data.frames import read_table
@@ -18,7 +19,7 @@ from secateur.engines.feature_gradients.batches import (
     make_batches,
     standardize_contrasts,
 )
-from secateur.engines.feature_gradients.estimator import Objective
+from secateur.engines.feature_gradients.objective import Objective
 from secateur.engines.feature_gradients.search import Adam, updates
 
 ONE = Threads(1)
@@ -80,6 +81,36 @@ def test_objectives_are_the_twins():
         objective = Objective(kind)
         np.testing.assert_allclose(objective.value(z), [other(value)[0] for value in z])
         np.testing.assert_allclose(objective.derivative(z), [other(value)[1] for value in z])
+
+
+def test_the_soft_maximum_of_classes_and_its_slopes():
+    z = np.array([0.1, 0.4, 0.9])
+    soft, mean = Objective("error rate", is_soft_maximum=True), Objective("error rate")
+    losses = (1.0 - np.sqrt(z)) / 2.0
+    expected = 0.1 * np.log(np.mean(np.exp(losses / 0.1)))
+    assert soft.over_targets(z) == pytest.approx(expected)
+    assert mean.over_targets(z) < soft.over_targets(z) < losses.max()
+    for k in range(3):
+        step = np.eye(3)[k] * 1e-6
+        slope = (soft.over_targets(z + step) - soft.over_targets(z - step)) / 2e-6
+        assert soft.by_target(z)[k] / 3 == pytest.approx(slope, rel=1e-6)
+    np.testing.assert_allclose(mean.by_target(z), mean.derivative(z))
+    np.testing.assert_allclose(soft.by_target(z[:1]), mean.derivative(z[:1]))  # two classes
+
+
+def test_the_softmax_favours_the_class_that_is_hard_to_tell():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 900)
+    X = rng.normal(size=(900, 10))
+    X[:, 0] += 3.0 * (y == 0)  # class 0 is easy, 1 against 2 is hard
+    X[:, 1] += 0.8 * (y == 1)
+    scores = {
+        kind: FeatureGradientsSelector(penalty=0.5, multiclass=kind, random_state=0)
+        .fit(X, y)
+        .scores_
+        for kind in ("mean", "softmax")
+    }
+    assert scores["softmax"][1] - scores["softmax"][0] > scores["mean"][1] - scores["mean"][0]
 
 
 def test_the_error_rate_is_that_of_two_normal_classes():

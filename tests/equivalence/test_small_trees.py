@@ -29,7 +29,7 @@ def both(X, y, weight, loss, params, train, sparse=False, **reading):
     data = BoostedData(columns, y, weight, loss, free, Threads(1))
     *_, last = data.run(fold, params).steps
     taken = take_columns(columns, np.arange(X.shape[1]))
-    small, _ = boost_small(taken, y, weight, loss, params, fold)
+    small, *_ = boost_small(taken, y, weight, loss, params, fold)
     return last.model.raw(table), small
 
 
@@ -77,7 +77,7 @@ def test_importances_are_the_engines(seed, n_classes):
     free = as_costs(None, None, None).bind(table.names)
     data = BoostedData(columns, y, weight, loss, free, Threads(1))
     *_, last = data.run(data.everything, params).steps
-    _, found = boost_small(columns, y, weight, loss, params, data.everything)
+    _, found, _ = boost_small(columns, y, weight, loss, params, data.everything)
     np.testing.assert_allclose(found, last.model.importances(7), rtol=1e-9, atol=1e-12)
 
 

@@ -27,6 +27,7 @@ class Problem(NamedTuple):
 
 FAST = {"max_iter": 25, "max_depth": 3}
 TREES = {"max_iter": 6, "max_depth": 3, "n_candidates": 6, "max_features": 4}
+OF_TREES = {"ranker": "trees", "evaluator": "trees"}
 GROUPED = {"costs": tables.costs(), names.FEATURE_GROUPS: tables.feature_groups()}
 
 
@@ -285,7 +286,12 @@ FAMILIES: dict[str, dict[str, Callable[[], dict[str, Problem]]]] = {
             tables.numbers,
             {"costs": {"gain_per_cost": True}, "categories": {"weighting": None}},
         ),
-        "IISRegressor": lambda: _forward(tables.numbers, tables.numbers, {}),
+        "IISRegressor": lambda: _forward(  # extra-trees are those of scikit-learn, and change
+            tables.numbers,
+            tables.numbers,
+            dict.fromkeys(("numeric", "missing", "categories", "sparse", "costs"), OF_TREES)
+            | {"weights": {"ranker": "trees"}},
+        ),
     },
     "feature_gradients": {"FeatureGradientsSelector": _feature_gradients},
 }

@@ -13,7 +13,8 @@ from reference import feature_gradients as twin
 from secateur._kernels.threads import Threads
 from secateur.data.centred import Centred, DenseRows, SparseRows
 from secateur.engines.feature_gradients.batches import Batches, best_single_gain, top_eigenvalue
-from secateur.engines.feature_gradients.estimator import Batch, Objective, make_estimator
+from secateur.engines.feature_gradients.estimator import Batch, make_estimator
+from secateur.engines.feature_gradients.objective import Objective
 
 ONE = Threads(1)
 ORDERS = range(1, 13)

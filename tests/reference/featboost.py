@@ -14,12 +14,25 @@ FLOOR = 1e-10
 
 
 def featboost(
-    rank, losses, errors, evaluate, weight, *, m, p, epsilon, weighting, n_classes, reset
+    rank,
+    losses,
+    errors,
+    evaluate,
+    weight,
+    *,
+    m,
+    p,
+    epsilon,
+    weighting,
+    n_classes,
+    reset,
+    repeats="skip",
 ):
     """The features in order of entry, the score after each, and whether a reset led to it.
 
     ``rank(weight)`` gives importances, ``losses(features)`` and ``errors(features)`` one number
-    per row, ``evaluate(features)`` a cross-validated score.
+    per row, ``evaluate(features)`` a cross-validated score. Selected features are no candidates
+    ("skip"), end the round where they win, as line 8 has it ("end"), or are added again ("add").
     """
     n = len(weight)
     w0 = np.asarray(weight, float)
@@ -30,13 +43,13 @@ def featboost(
     while len(X) < p and n_resets <= 1:  # line 3
         importance = np.asarray(rank(w))  # line 4
         order = [j for j in np.argsort(-importance, kind="stable").tolist() if importance[j] > 0]
-        scores = {x: evaluate([*X, x]) for x in order[:m] if x not in X}  # line 5
+        scores = {x: evaluate([*X, x]) for x in order[:m] if repeats != "skip" or x not in X}  # 5
         best, x = -np.inf, None
         for candidate, score in scores.items():  # line 6
             if score > best + 1e-12:
                 best, x = score, candidate
         gain = best - (accuracy[-1] if X else -np.inf)  # line 7
-        if x is not None and gain > epsilon:  # line 8
+        if x is not None and gain > epsilon and (repeats != "end" or x not in X):  # line 8
             X.append(x)  # line 9
             accuracy.append(best)
             after_reset.append(n_resets > 0)

@@ -203,12 +203,12 @@ def test_repeated_inputs_end_iis():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 6))
     y = np.sin(2 * X[:, 1]) + X[:, 4] + 0.1 * rng.normal(size=200)
-    selector = IISRegressor(random_state=0).fit(X, y)
+    selector = IISRegressor(random_state=0, max_iter=10).fit(X, y)
     assert selector.support_[[1, 4]].all()
     assert selector.stop_reason_ in {StopReason.REPEATED, StopReason.NO_GAIN}
     variances = [step.details["target_variance"] for step in selector.path_]
     assert variances == sorted(variances, reverse=True)
-    assert IISRegressor(random_state=0, evaluator="nearest").fit(X, y).support_[4]
+    assert IISRegressor(random_state=0, ranker="trees", evaluator="nearest").fit(X, y).support_[4]
 
 
 # ---- costs ------------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ def test_an_interruption_leaves_a_path(cls, monkeypatch):
         return original(self, *given)
 
     monkeypatch.setattr(BoostedTrees, "rank", interrupted)
-    selector = cls(**QUICK, on_interrupt="keep")
+    selector = cls(**QUICK, ranker="trees", on_interrupt="keep")
     with pytest.warns(InterruptedWarning, match="keeps the 1 step "):
         selector.fit(X, y)
     assert selector.stop_reason_ is StopReason.INTERRUPTED

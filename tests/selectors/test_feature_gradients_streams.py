@@ -72,6 +72,49 @@ def test_a_changing_target_is_followed():
     assert chosen(selector) == {2, 6, 10}
 
 
+def drifting(n_blocks, informative, offset, seed):
+    """Blocks whose columns have moved by an offset, in units of their deviation."""
+    rng = np.random.default_rng(seed)
+    for _ in range(n_blocks):
+        X = rng.normal(size=(300, 20))
+        signal = X[:, list(informative)].sum(axis=1) + 0.4 * rng.normal(size=300)
+        yield X + offset, np.where(signal > 0, "yes", "no")
+
+
+def test_a_half_life_follows_a_target_that_drifts():
+    n_blocks = {}
+    for half_life in (None, 1500):
+        selector = FeatureGradientsSelector(n_features=3, half_life=half_life, random_state=0)
+        for X, y in drifting(30, (1, 5, 9), 0.0, 0):
+            selector.partial_fit(X, y)
+        assert chosen(selector) == {1, 5, 9}
+        n_blocks[half_life] = 0
+        for X, y in drifting(100, (2, 6, 10), 30.0, 1):
+            selector.partial_fit(X, y)
+            n_blocks[half_life] += 1
+            if chosen(selector) == {2, 6, 10}:
+                break
+    assert n_blocks[1500] < 100
+    assert n_blocks[1500] < n_blocks[None]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_moments_of_a_half_life_are_those_of_fading_weights(kind):
+    selector = FeatureGradientsSelector(half_life=400, random_state=0)
+    parts = list(blocks(6, kind=kind))
+    for X, y in parts:
+        selector.partial_fit(X, y)
+    age = 300 * (5 - np.repeat(np.arange(6), 300))  # rows that came after the block
+    weight = 0.5 ** (age / 400)
+    X = np.concatenate(
+        [np.asarray(part.todense() if sp.issparse(part) else part) for part, _ in parts]
+    )
+    mean = weight @ X / weight.sum()
+    found = selector._session.stream.moments
+    np.testing.assert_allclose(found.mean, mean, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(found.square, weight @ (X - mean) ** 2, rtol=1e-5)
+
+
 def test_the_scale_is_that_of_the_top_eigenvalue_from_the_first_block_on():
     rng = np.random.default_rng(0)
     selector = FeatureGradientsSelector(penalty=0.3, target_type="regression", random_state=0)

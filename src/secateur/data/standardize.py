@@ -31,6 +31,10 @@ class Moments(NamedTuple):
     square: FloatArray
     top: FloatArray | None = None  # None for sparse columns
 
+    def faded(self, share: float) -> Moments:
+        """The moments of the same rows where each weighs that share of what it did."""
+        return self._replace(weight=self.weight * share, square=self.square * share)
+
     def joined(self, other: Moments) -> Moments:
         """The moments of both sets of rows together (Chan, Golub and LeVeque)."""
         total = self.weight + other.weight

@@ -53,6 +53,7 @@ class Loss:
     score_factor: float = 1.0  # of ``scores``: 2 where the loss is half of scikit-learn's metric
     n_outputs: int = 1
     constant_hessian: bool = False  # whether the hessian is 1 for all rows
+    starts_at_zero: bool = False  # whether fits begin at 0 instead of the best constant
     by_query: bool = False  # whether gradients need all rows of a query; see `losses.ranking`
     # The weighted quantile of its residuals that is the value of a leaf, for losses without the
     # curvature that a Newton step needs.
@@ -72,7 +73,9 @@ class Loss:
         return self.score_factor * self.pointwise(target, raw)
 
     def baseline(self, target: FloatArray, weight: FloatArray) -> FloatArray:
-        """Best constant raw prediction, shape (n_outputs,); the same in every order of rows."""
+        """Raw prediction that fits begin at, shape (n_outputs,); the same in any order of rows."""
+        if self.starts_at_zero:
+            return np.zeros(self.n_outputs)
         return np.atleast_1d(np.asarray(self._best_constant(target, weight), dtype=np.float64))
 
     def response(self, raw: FloatArray) -> FloatArray:

@@ -10,17 +10,19 @@ import numpy as np
 from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns
 from secateur.data.memory import require_memory
-from secateur.data.target import are_counts
+from secateur.data.target import Target, are_counts
 from secateur.engines.boosted.group_design import GroupDesign, GroupTesting, largest_group
 from secateur.engines.boosted.groups import Groups, sum_groups
 from secateur.exceptions import GroupTestingWarning
 from secateur.execution.blocks import RowStore
+from secateur.losses import Loss
 from secateur.selectors.base import warn_caller
 from secateur.selectors.boosted_base import BoostedInput, BoostedSelector
 from secateur.selectors.parameters import (
     ClassificationParameters,
     RegressionParameters,
     number,
+    one_of,
     with_constructor,
 )
 from secateur.selectors.prediction import PredictsClasses, PredictsValues
@@ -46,6 +48,30 @@ class GBFSPenalty:
 
     _criterion: ClassVar[Literal["gbfs", "agbm"]] = "gbfs"
     _max_penalty: ClassVar[float] = np.inf
+
+
+@with_constructor
+class GBFSOptions(BoostedSelector):
+    """What GBFS has of its paper besides.
+
+    Parameters
+    ----------
+    init : {"constant", "zero"}, default="constant"
+        Where predictions begin: at the best constant, or at 0 as in Algorithm 1, line 2. From 0 the
+        first trees learn the mean.
+    feature_subsample : float, default=1.0
+        The share of the features not in use that each tree may use, drawn at random in proportion
+        to the gain that they had when they were last looked at (future work of the paper); those
+        in use always take part.
+    """
+
+    init: str = one_of("constant", "zero").default("constant")
+    feature_subsample: float = number(0, 1, above=True, advice="Use 1 for all.").default(1.0)
+
+    def _loss(self, target: Target, weight: FloatArray) -> Loss:
+        loss = super()._loss(target, weight)
+        loss.starts_at_zero = self.init == "zero"
+        return loss
 
 
 @with_constructor
@@ -172,7 +198,7 @@ class BoostedRegressor(PredictsValues, BoostedSelector, RegressionParameters):
 
 
 @with_constructor
-class GBFSClassifier(BoostedClassifier, GBFSPenalty):
+class GBFSClassifier(GBFSOptions, BoostedClassifier, GBFSPenalty):
     """Gradient boosted feature selection for classification.
 
     A split on a new feature must reduce half the squared error of the gradients by more than the
@@ -190,7 +216,7 @@ class GBFSClassifier(BoostedClassifier, GBFSPenalty):
 
 
 @with_constructor
-class GBFSRegressor(BoostedRegressor, GBFSPenalty):
+class GBFSRegressor(GBFSOptions, BoostedRegressor, GBFSPenalty):
     """Gradient boosted feature selection for regression.
 
     The gain of a split is that of GBFSClassifier.

@@ -33,6 +33,7 @@ from secateur.selectors.featboost_evaluators import (
     EstimatorEvaluator,
     SklearnFoldScorer,
     check_ranker,
+    extra_trees,
 )
 from secateur.selectors.inputs import FitInput, read_input
 from secateur.selectors.parameters import (
@@ -73,15 +74,19 @@ class ForwardSelector(StepPredictor):
 
     Parameters
     ----------
-    ranker : "trees" or estimator, default="trees"
-        Ranks all features: boosted trees without a penalty, or any estimator
-        with ``feature_importances_`` or ``coef_`` (and ``sample_weight`` in ``fit``, where rows are
+    ranker : "trees", "extra_trees" or estimator
+        Ranks all features: boosted trees without a penalty (the default), scikit-learn's
+        extra-trees (the default of IISRegressor, as in the paper's appendix), or any estimator with
+        ``feature_importances_`` or ``coef_`` (and ``sample_weight`` in ``fit``, where rows are
         weighted). Estimators are cloned; they get floats, categories as codes and classes as 0, 1,
         ...; random states that are None are set from ``random_state``.
-    evaluator : "nearest", "knn", "trees" or estimator
+    evaluator : "nearest", "knn", "trees", "extra_trees" or estimator
         Scores subsets in cross-validation: the nearest neighbour (the default of
         FeatBoostClassifier), the ``n_neighbors`` nearest (of FeatBoostRegressor), boosted trees on
-        the columns binned for the ranker (of IISRegressor), or any estimator.
+        the columns binned for the ranker, extra-trees (of IISRegressor), or any estimator.
+    importance : {"total_gain", "gain"}, default="total_gain"
+        How ``ranker="trees"`` ranks: by the total gain of a feature's splits, or by their mean as
+        XGBoost does by default. The mean favours features of few splits.
     n_neighbors : int, default=5
         For ``evaluator="knn"``.
     standardize : bool, default=True
@@ -101,8 +106,9 @@ class ForwardSelector(StepPredictor):
     cut : None, cutting rule, "best", "one_se", "elbow" or int, default=None
         Which step of the path is chosen; None is the best, which is the last one, or none where
         the selection, repeated in three folds, does not clearly beat a constant.
-    max_iter : int, default=20
-        Rounds of the built-in trees.
+    max_iter : int
+        Rounds of the built-in trees, 20 by default; for "extra_trees" their number, 50 in
+        IISRegressor.
     learning_rate : float, default=0.3
         Of the built-in trees.
     max_depth : int, default=4
@@ -125,11 +131,14 @@ class ForwardSelector(StepPredictor):
     stop_reason_ : StopReason
         Why no more features were accepted.
     n_iter_ : int
-        Rounds of the built-in trees: ``max_iter``.
+        Rounds of the built-in trees, or number of extra-trees: ``max_iter``.
     """
 
-    ranker: Any = estimator_or("trees", methods=METHODS).default("trees")
-    evaluator: Any = estimator_or("nearest", "knn", "trees", methods=METHODS).default("nearest")
+    ranker: Any = estimator_or("trees", "extra_trees", methods=METHODS).default("trees")
+    evaluator: Any = estimator_or(
+        "nearest", "knn", "trees", "extra_trees", methods=METHODS
+    ).default("nearest")
+    importance: str = one_of("total_gain", "gain").default("total_gain")
     n_neighbors: int = number(1, whole=True).default(5)
     standardize: bool = flag("Use True where columns have different units.").default(True)
     n_candidates: int = number(1, whole=True, advice="Use 50 as the paper does.").default(50)
@@ -148,7 +157,7 @@ class ForwardSelector(StepPredictor):
     def _problem(self, X: Any, y: Any, sample_weight: Any) -> ForwardInput:
         for name in ("ranker", "evaluator"):
             check_target_type(name, getattr(self, name), self._target_type)
-        check_ranker(self.ranker, getattr(self, "weighting", None))
+        check_ranker(self._resolved("ranker"), getattr(self, "weighting", None))
         scorer, metric = read_scoring(self.scoring, self._target_type)
         given = read_input(self, self._target_type, X, y, sample_weight)
         return given.extended(ForwardInput, scorer=scorer, metric=metric)
@@ -185,16 +194,21 @@ class ForwardSelector(StepPredictor):
                 min_samples_leaf=min_leaf_rows("auto", weight),
                 seed=seed,
             )
-            trees = BoostedTrees(problem, columns, params, threads, folds, scorer)
+            own = (threads, folds, scorer, self.importance)
+            trees = BoostedTrees(problem, columns, params, *own)
         ranker: Any = trees
         if self.ranker != "trees":
-            ranker = EstimatorEvaluator(self.ranker, problem, folds, scorer, given.seed, 1)
+            estimator = self._resolved("ranker")
+            ranker = EstimatorEvaluator(estimator, problem, folds, scorer, given.seed, 1)
         evaluator: Evaluator = trees
-        if not isinstance(self.evaluator, str):
+        scored_by = self._resolved("evaluator")
+        if not isinstance(scored_by, str):
             # on a cluster there are as many fits at a time as there are threads
-            n_jobs = resolve_n_jobs(self.n_jobs) if self.executor is None else 1
+            # and extra-trees in threads of ours lose scikit-learn's settings, with warnings
+            is_alone = self.executor is None and not isinstance(self.evaluator, str)
+            n_jobs = resolve_n_jobs(self.n_jobs) if is_alone else 1
             fixed = (problem, folds, scorer, given.seed, n_jobs)
-            evaluator = EstimatorEvaluator(self.evaluator, *fixed)
+            evaluator = EstimatorEvaluator(scored_by, *fixed)
         elif self.evaluator != "trees":
             table = ScaledTable(problem.table, problem.weight, standardize=self.standardize)
             k, target = self.n_neighbors if self.evaluator == "knn" else 1, problem.target
@@ -202,6 +216,12 @@ class ForwardSelector(StepPredictor):
             evaluator = NeighbourEvaluator(table, targets, folds, scorer, threads)
         rest = (problem.target.values, problem.cost_model, self._params(given), self.executor)
         return self._search(problem, ranker, evaluator, *rest)
+
+    def _resolved(self, name: str) -> Any:
+        """The ranker or the evaluator, with extra-trees as the estimator that they are."""
+        given = getattr(self, name)
+        is_word = isinstance(given, str) and given == "extra_trees"
+        return extra_trees(self._target_type, self.max_iter) if is_word else given
 
     def _params(self, given: ForwardInput) -> ForwardParams:
         per_cost = getattr(self, "gain_per_cost", False)
@@ -268,6 +288,11 @@ class _FeatBoost(ForwardSelector):
         Try once more with the initial weights before stopping.
     gain_per_cost : bool, default=False
         Take the candidate with the largest gain per cost; the first is taken by its score.
+    repeats : {"skip", "end", "add"}, default="skip"
+        What becomes of selected features among the best ranked. "skip": they are not tried. "end",
+        as in line 8 of Algorithm 1: they are, and one that wins ends the round. "add": one that
+        wins is added again, so that it counts twice in distances; ``max_features`` counts it twice.
+        For evaluators that repetitions do not change all three are the same, and "skip" saves time.
     """
 
     weighting: str | None = one_of(
@@ -275,6 +300,7 @@ class _FeatBoost(ForwardSelector):
     ).default("softmax")
     reset: bool = flag("Use True to try again with equal weights.").default(True)
     gain_per_cost: bool = flag("Use False to let costs decide ties only.").default(False)
+    repeats: str = one_of("skip", "end", "add").default("skip")
 
     def _search(self, problem: Problem, *args: Any) -> FeatBoost:
         kind = "loss" if self.weighting in {"softmax", "residual"} else self.weighting
@@ -333,7 +359,8 @@ class IISRegressor(PredictsValues, ForwardSelector):
     alone on it, and the best of these is accepted; what all accepted features together
     leave unexplained is the next target, y^{i+1} = y^i - prediction of y^i (Galelli and
     Castelletti 2013; Eq. 4.3 of Alsahaf 2020). It ends when a feature is best a second
-    time, or when the accepted features together predict the original target no better.
+    time, or when the accepted features together predict the original target no better. Extra-trees
+    do all three, as in the paper's appendix; "trees" for both is several times as fast.
 
     Examples
     --------
@@ -344,7 +371,9 @@ class IISRegressor(PredictsValues, ForwardSelector):
     True
     """
 
-    evaluator: Any = "trees"
+    ranker: Any = "extra_trees"
+    evaluator: Any = "extra_trees"
+    max_iter: int = 50
 
     def _search(self, problem: Problem, *args: Any) -> IIS:  # noqa: ARG002
         return IIS(*args)

@@ -17,7 +17,7 @@ from secateur._kernels.threads import Threads
 from secateur.data.binning import BinnedColumns, take_columns
 from secateur.data.costs import as_costs
 from secateur.data.table import Fold, Problem, Table, all_rows
-from secateur.data.target import are_counts
+from secateur.data.target import TargetType, are_counts
 from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble, Tree
 from secateur.engines.boosted.whole_fit import boost_small
@@ -63,6 +63,14 @@ class SklearnFoldScorer:
             estimator = Labelled(estimator, self._classes)
             target = self._classes[target.astype(np.int64)]
         return float(self._scorer(estimator, X, target, **more))
+
+
+def extra_trees(target_type: TargetType, n_trees: int) -> Any:
+    """Extra-trees of scikit-learn for a type of target."""
+    from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+
+    kind = ExtraTreesRegressor if target_type == "regression" else ExtraTreesClassifier
+    return kind(n_estimators=n_trees)
 
 
 class _Predicted(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -234,7 +242,7 @@ class EstimatorModel:
 
 
 class BoostedTrees(Evaluator):
-    """Trees without a penalty rank by total gain (H1); small ensembles score subsets (H2)."""
+    """Trees without a penalty rank by gain (H1), in total or by split; small ones score (H2)."""
 
     def __init__(
         self,
@@ -244,8 +252,10 @@ class BoostedTrees(Evaluator):
         threads: Threads,
         folds: Sequence[Fold],
         fold_scorer: FoldScorer,
+        importance: str = "total_gain",
     ) -> None:
         super().__init__(problem.target.values, folds)
+        self._is_total = importance == "total_gain"
         self._weight, self._columns, self._params = problem.weight, columns, params
         self._threads, self._fold_scorer = threads, fold_scorer
         self._n_classes = n_classes = problem.target.n_classes
@@ -257,8 +267,12 @@ class BoostedTrees(Evaluator):
         n_cells = columns.n_rows * columns.n_features
         if n_cells <= SMALL_TABLE and isinstance(columns.codes, DenseCodes):
             given = (weight, self._loss, self._params_for(weight))
-            return boost_small(columns, target, *given, all_rows(len(target)))[1]
-        return self._train(columns, target, weight).importances(columns.n_features)
+            _, gains, splits = boost_small(columns, target, *given, all_rows(len(target)))
+        else:
+            model = self._train(columns, target, weight)
+            gains = model.importances(columns.n_features)
+            splits = model.split_counts(columns.n_features)
+        return gains if self._is_total else gains / np.maximum(splits, 1.0)
 
     def losses(self, features: IntArray) -> FloatArray:
         """-log of the probability of the true class, or the absolute error."""

@@ -97,6 +97,13 @@ class FeatureGradientsSelector(PathSelector):
         More than two classes are treated one against the rest, ordered ones by their thresholds.
     order : int, default=4
         From 1 (features one by one) to 12: how long the chains of interacting features are.
+    multiclass : {"mean", "softmax"}, default="mean"
+        The objective of more than two classes (or thresholds): the mean of their losses f_k, or
+        0.1 log mean exp(f_k / 0.1), which weighs classes by a softmax of their losses: those that
+        the features separate worst count most.
+    half_life : float, default=None
+        Of a stream, in rows: after so many, a row counts half in means, standard deviations and the
+        eigenvalue. None counts all rows alike.
     group_mode : {"hard", "soft"}, default="hard"
         "hard": a group is selected as a whole; "soft": its cost counts for the largest s in it.
     batch_size : int, default=1000
@@ -153,6 +160,8 @@ class FeatureGradientsSelector(PathSelector):
     n_features: int | None = number(1, whole=True, or_none=True).default(None)
     target_type: str = one_of("auto", "classification", "ordinal", "regression").default("auto")
     order: int = number(1, 12, whole=True).default(4)
+    multiclass: str = one_of("mean", "softmax").default("mean")
+    half_life: float | None = number(0, above=True, or_none=True).default(None)
     group_mode: str = one_of("hard", "soft").default("hard")
     batch_size: int = number(4, whole=True).default(1000)
     accumulate: int = number(1, whole=True).default(1)

@@ -25,7 +25,7 @@ from secateur.data.target import (
     read_weights,
 )
 from secateur.engines.feature_gradients.batches import SearchParams, TargetType
-from secateur.engines.feature_gradients.estimator import ObjectiveKind
+from secateur.engines.feature_gradients.objective import ObjectiveKind
 from secateur.engines.feature_gradients.stream import Stream
 from secateur.engines.limits import Limits
 from secateur.exceptions import InputError, ParameterError, StorageError
@@ -41,7 +41,7 @@ from secateur.typing import FloatArray
 FORMAT = "secateur.feature_gradients.stream"
 VERSION = 2
 # Parameters that must be the same when a stream is resumed.
-SAVED_PARAMETERS = ("order", "standardize", "group_mode", "n_features")
+SAVED_PARAMETERS = ("order", "standardize", "group_mode", "n_features", "multiclass", "half_life")
 SAVED_STATE = ("penalty", "scale", "n_rows", "objective", "estimate")
 MOMENTS, SAVED_MOMENTS = ("moments", "target_moments"), ("weight", "mean", "square")
 
@@ -257,7 +257,8 @@ def _make_stream(
     cost_model = read_costs(estimator.get_params(deep=False), names)
     params = read_params(estimator, target_type, read_seed(estimator.random_state))
     limits = Limits(cost_model, estimator.max_features, estimator.cost_budget)
-    return Stream(cost_model, params, penalty, estimator.n_features, limits)
+    wanted, half_life = estimator.n_features, estimator.half_life
+    return Stream(cost_model, params, penalty, wanted, limits, half_life)
 
 
 def _read_numbers(X: Any, **how: Any) -> Table:

@@ -165,6 +165,7 @@ class BoostedData:
     def best_gain(self, params: BoostingParams) -> float:
         """The best gain of a single split at the start, divided by the mean cost of a feature."""
         stump = replace(params, max_depth=1, n_rounds=1, subsample=1.0, penalty=0.0)
+        stump = replace(stump, feature_subsample=1.0)
         stump = replace(stump, max_features=None, cost_budget=None)
         fit = self.whole_fit(self.everything, stump)
         steps = self.run(self.everything, stump).steps if fit is None else fit.steps()
@@ -329,7 +330,8 @@ def trace_boosted(
                     executor.apply(rows.begin_round, loss)
                 else:
                     queries.begin_round(_seed(params, n_rounds, 1), weights.scale)
-                has_sample, outputs = params.subsample < 1.0, range(loss.n_outputs)
+                has_sample = min(params.subsample, params.feature_subsample) < 1.0
+                outputs = range(loss.n_outputs)
                 seeds = [_seed(params, n_rounds, k) if has_sample else 0 for k in outputs]
                 trees = [grower.grow(k, loss, seed) for k, seed in enumerate(seeds)]
             ensemble.rounds.append(trees)

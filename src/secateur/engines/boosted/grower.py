@@ -11,6 +11,7 @@ from secateur._kernels.value_order import sort_cells
 from secateur._kernels.whole_tree import grow_whole
 from secateur.data.binning import BinnedColumns
 from secateur.engines.boosted import rows
+from secateur.engines.boosted.feature_sample import FeatureSample
 from secateur.engines.boosted.lazy import LazySearch
 from secateur.engines.boosted.nodes import ExactSearch, Node, Siblings, TreeScale
 from secateur.engines.boosted.trees import (
@@ -41,7 +42,7 @@ MAX_DEPTH = 8  # deeper trees have too many nodes for that
 
 def is_small(columns: BinnedColumns, params: BoostingParams) -> bool:
     """Whether one thread and one kernel call are as fast as several."""
-    if not params.whole or params.max_depth > MAX_DEPTH:
+    if not params.whole or params.feature_subsample < 1.0 or params.max_depth > MAX_DEPTH:
         return False
     n_cells = columns.codes.codes.size  # all cells, or those that are stored
     n_bins = max(int(columns.offset[-1]), columns.n_features)
@@ -146,7 +147,10 @@ class TreeGrower:
         self._executor, self._columns = search.histograms.executor, search.histograms.columns
         self._min_weight = weights.min_weight(params.min_samples_leaf)
         self._whole = WholeTrees.where_faster(params, search)
-        self._lazy = LazySearch(search) if self._whole is None and params.lazy else None
+        is_sampled = params.feature_subsample < 1.0
+        self._sample = FeatureSample(params.feature_subsample) if is_sampled else None
+        is_lazy = self._whole is None and params.lazy and not is_sampled
+        self._lazy = LazySearch(search) if is_lazy else None
 
     def grow(self, k: int, loss: Loss, seed: int) -> Tree:
         """Grow the tree of output k and add it to the predictions."""
@@ -160,7 +164,7 @@ class TreeGrower:
         elif self._whole is not None:
             tree = self._whole.grow(scale, self._min_weight, total)
         else:
-            tree = self._grow_by_levels(scale, total)
+            tree = self._grow_by_levels(scale, total, seed)
         leaves = np.flatnonzero(tree.left < 0).tolist()
         terms = (largest[0], largest[2], self._weights.largest)
         scales = [fixed_point_scale(most, n_rows) for most in terms]
@@ -193,8 +197,15 @@ class TreeGrower:
         steps = (1.0 / per_unit, 1.0 / self._weights.scale)
         return TreeScale(unit, self._params.penalty, floor, steps), total
 
-    def _grow_by_levels(self, scale: TreeScale, total: int) -> Tree:
+    def _grow_by_levels(self, scale: TreeScale, total: int, seed: int) -> Tree:
         """Grow a draft on few features where that is likely to hold, else the full tree."""
+        if self._sample is not None:
+            search = self._search
+            usable = search.feature_use.allowed & search.is_divisible
+            only = self._sample.draw(search.feature_use.used, usable, seed)
+            sampled = self._grow_levels(scale, total, only)
+            self._sample.note(self._root.gain)
+            return sampled
         lazy = self._lazy
         if lazy is None:
             return self._grow_levels(scale, total)
@@ -230,6 +241,7 @@ class TreeGrower:
         self._search.begin_tree(scale, only)
         histograms.begin_tree(scale.steps, self._min_weight)
         level = [histograms.root(total)]
+        self._root = level[0].nodes[0]
         for _ in range(self._params.max_depth):
             level = self._split_level(splits, level)
             if not level:

@@ -383,7 +383,7 @@ class Elimination:
     def _fit(self, places: IntArray) -> tuple[float, FloatArray]:
         """The mean loss of the held rows, and the gain of each feature."""
         given = (self._target, self._weight, self._loss, self._params, self._fold)
-        raw, gains = boost_small(take_columns(self._columns, places), *given)
+        raw, gains, _ = boost_small(take_columns(self._columns, places), *given)
         held = self._fold.test
         losses = self._loss.scores(self._target[held], raw[:, held])
         return float(np.average(losses, weights=self._weight[held])), gains

@@ -41,6 +41,7 @@ class BoostingParams:
     max_features: int | None = None
     cost_budget: float | None = None
     subsample: float = 1.0
+    feature_subsample: float = 1.0
     seed: int = 0
     only: IntArray | None = None
     lazy: bool = True
@@ -184,6 +185,11 @@ class BoostedModel:
             for tree in round_:
                 tree.add_gains(total)
         return total
+
+    def split_counts(self, n_features: int) -> FloatArray:
+        """The number of splits on each feature."""
+        asked = [t.feature[t.left >= 0] for round_ in self._rounds for t in round_]
+        return np.bincount(np.concatenate(asked), minlength=n_features).astype(np.float64)
 
     def raw(self, table: Table, threads: Threads | None = None) -> FloatArray:
         """Raw predictions of shape (n_outputs, n_rows); only the model's own columns are read."""

@@ -279,8 +279,8 @@ def boost_small(
     loss: Loss,
     params: BoostingParams,
     fold: Fold,
-) -> tuple[FloatArray, FloatArray]:
-    """Raw predictions, of the rows of a fold (others keep the baseline), and total gains.
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Raw predictions, of the rows of a fold (others keep the baseline), gains, and splits.
 
     The trees are those of ``trace_boosted`` without penalties; squared error and log loss only.
     """
@@ -291,9 +291,9 @@ def boost_small(
     raw = np.empty((loss.n_outputs, len(target)))
     raw[:] = loss.baseline(target[train], train_weight)[:, None]
     d = columns.n_features
-    gains = np.zeros(d)
+    gains, splits = np.zeros((2, d))
     if d == 0:
-        return raw, gains
+        return raw, gains, splits
     n_rounds, depth = params.n_rounds, params.max_depth
     trees = room_for_trees(n_rounds * loss.n_outputs, 2 ** (depth + 1))
     boost_rounds(
@@ -310,4 +310,4 @@ def boost_small(
     )
     inner = inner_nodes(trees)
     np.add.at(gains, trees[2][inner], trees[4][inner])
-    return raw, gains
+    return raw, gains, np.bincount(trees[2][inner], minlength=d).astype(np.float64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -81,6 +81,7 @@ class ForwardParams:
     reset: bool = True
     budget: float | None = None
     per_cost: bool = False
+    repeats: Literal["skip", "end", "add"] = "skip"
     metric: str = "score"
 
 
@@ -131,7 +132,10 @@ class ForwardSelection:
     @property
     def _is_full(self) -> bool:
         n_features, limit = len(self._selected.used), self._params.max_features
-        return len(self._selected.order) >= min(n_features, n_features if limit is None else limit)
+        most = min(n_features, n_features if limit is None else limit)
+        if self._params.repeats == "add":  # with those that came twice
+            return len(self._evaluator.features) >= most
+        return len(self._selected.order) >= most
 
     def _first_step(self) -> Step:
         """The step of the kept features."""
@@ -155,7 +159,8 @@ class ForwardSelection:
         self, ranked: IntArray, tried: IntArray, target: FloatArray | None = None
     ) -> tuple[int, FloatArray, dict[str, Any]]:
         """The best of the features that are tried, its scores, and details of its step."""
-        cost = self._selected.costs[tried]
+        plain = self._params.repeats == "skip"  # else selected features are tried, at their cost
+        cost = (self._selected.costs if plain else self._entry_cost)[tried]
         folds = self._scores(tried, target)
         score = folds.mean(axis=1)
         rated = score
@@ -201,9 +206,9 @@ class ForwardSelection:
 class FeatBoost(ForwardSelection):
     """FeatBoost: rank on weighted rows, score the best ranked, accept one, re-weight.
 
-    A candidate that is accepted already has the score of the accepted features. So the second
-    stopping rule of the paper, a feature chosen twice, is the first: no candidate improves the
-    score by more than epsilon. The first feature has nothing to improve on and is accepted.
+    With ``repeats="skip"`` selected features are no candidates. With "end", as in Algorithm 1, they
+    are, and one that wins ends the round (line 8); with "add" it is added again, so that it counts
+    twice in distances. The first feature has nothing to improve on and is accepted.
     """
 
     def __init__(self, weighting: Weighting, *args: Any) -> None:
@@ -223,11 +228,13 @@ class FeatBoost(ForwardSelection):
             if weighting.is_initial:
                 self._first_ranking = self._importance
             ranked = self._top_ranked()
-            new = ranked[~self._selected.used[ranked]]
-            if len(new):
-                feature, folds, details = self._best(ranked, new)
+            is_new, repeats = ~self._selected.used[ranked], self._params.repeats
+            tried = ranked[is_new] if repeats == "skip" else ranked
+            if len(tried):
+                feature, folds, details = self._best(ranked, tried)
                 gain = float(folds.mean()) - self._utility
-                if gain > self._params.epsilon:  # lines 8 to 16
+                is_repeated = repeats == "end" and bool(self._selected.used[feature])
+                if gain > self._params.epsilon and not is_repeated:  # lines 8 to 16
                     details["after_reset"] = after_reset
                     details["gain"] = gain if math.isfinite(gain) else None
                     weight, total = weighting.weight, float(weighting.weight.sum())

@@ -195,6 +195,11 @@ class NeighbourModel:
         return targets.vote(find_nearest(blocks, *zero, targets.n_neighbours, threads)[0])
 
 
+def _first(column: FloatArray) -> bytes:
+    """The first values of a column, with one kind of zero."""
+    return (column[:FIRST] + 0.0).tobytes()
+
+
 class NeighbourEvaluator(Evaluator):
     """Scores subsets by weighted k nearest neighbours."""
 
@@ -228,17 +233,21 @@ class NeighbourEvaluator(Evaluator):
                 add_distances(pair, distances, self._threads)
 
     def scores(self, candidates: IntArray, target: FloatArray | None = None) -> FloatArray:
-        """Scores with each candidate, (n_candidates, n_folds); NaN for duplicates of accepted."""
+        """Scores with each candidate, (n_candidates, n_folds); NaN for copies of accepted ones."""
         values, mismatch = self._read(candidates)
-        known = [each for each, _ in self._columns if target is None]
+        known: dict[bytes, list[FloatArray]] = {}  # accepted columns by their first values
+        for each, _ in self._columns if target is None else ():
+            known.setdefault(_first(each), []).append(each)
 
         def has(column: FloatArray) -> bool:
             """Whether an accepted feature has the same values."""
-            some = [each for each in known if np.array_equal(each[:FIRST], column[:FIRST])]
-            return any(np.array_equal(each, column) for each in some)
+            return any(np.array_equal(each, column) for each in known.get(_first(column), ()))
 
+        again = np.isin(candidates, self.features)  # the accepted themselves may count twice
         pairs = enumerate(zip(values, mismatch, strict=True))
-        tried = [c for c, (x, apart) in pairs if not (has(x) or (apart == 0.0 and has(-x)))]
+        tried = [
+            c for c, (x, apart) in pairs if again[c] or not (has(x) or (apart == 0.0 and has(-x)))
+        ]
         out = np.full((len(candidates), len(self.folds)), np.nan)
         for t in range(len(self.folds) if tried else 0):
             out[tried, t] = self._fold_scores(t, values[tried], mismatch[tried], target)

@@ -18,7 +18,8 @@ from secateur._kernels.threads import Threads
 from secateur.data.centred import Centred, DenseRows, centre
 from secateur.data.table import Problem
 from secateur.data.target import Target, are_counts
-from secateur.engines.feature_gradients.estimator import Batch, Estimator, Objective, make_estimator
+from secateur.engines.feature_gradients.estimator import Batch, Estimator, make_estimator
+from secateur.engines.feature_gradients.objective import Objective, ObjectiveKind
 from secateur.engines.feature_gradients.units import GroupMode, Units
 from secateur.exceptions import InputError
 from secateur.execution.blocks import added
@@ -50,6 +51,7 @@ class SearchParams:
     tol: float = 1e-5
     init: Any = 0.0
     group_mode: GroupMode = "hard"
+    multiclass: Literal["mean", "softmax"] = "mean"
     standardize: bool = True
     seed: int = 0
 
@@ -57,7 +59,8 @@ class SearchParams:
     def objective(self) -> Objective:
         """The objective for the type of target."""
         is_regression = self.target_type == "regression"
-        return Objective("residual variance" if is_regression else "error rate")
+        kind: ObjectiveKind = "residual variance" if is_regression else "error rate"
+        return Objective(kind, self.multiclass == "softmax")
 
     def epochs(self, n_rows: int) -> int:
         """The largest number of passes over the rows."""

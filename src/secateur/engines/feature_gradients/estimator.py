@@ -9,25 +9,20 @@ z(s) = sum_i a_i / binom(N, i + 2) y' T^(i + 1) y, T = triud(X diag(s) X') / sca
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
 from secateur._kernels import learnability as dense
 from secateur._kernels import sparse_learnability as sparse
 from secateur._kernels.threads import Threads
 from secateur.data.centred import Centred, DenseRows, SparseRows
+from secateur.engines.feature_gradients.objective import Objective
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 FLOAT64_ORDER = 7  # from this order on the coefficients are so large that float32 is not enough
 MIN_PARALLEL_CELLS = 20_000  # with fewer cells starting a second thread takes longer than the work
-STRAIGHT_BELOW = 0.01  # this z the square root is too steep, and is continued as a line
-TINY = 1e-12  # distance from 0 and 1 of z and of shares of classes, in reports
-DERIVATIVE_ABOVE_ONE = 0.025  # a small slope above z = 1, so that the search can come back
-ObjectiveKind = Literal["residual variance", "error rate"]
 # a_i of Eq. 1, by order: a polynomial that approximates 1 / x for eigenvalues from 0 to 1
 COEFFICIENTS: dict[int, tuple[float, ...]] = {
     1: (0.60355337,),
@@ -58,44 +53,6 @@ COEFFICIENTS: dict[int, tuple[float, ...]] = {
         *(-11739.97267239, 5384.94542245, 0.0, -674.23291712, 0.0, 0.0, 39.37456439),
     ),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Objective:
-    """The loss by z: the residual variance 1 - z, or the error rate (1 - sqrt(z)) / 2."""
-
-    kind: ObjectiveKind
-
-    def value(self, z: FloatArray) -> FloatArray:
-        """The loss."""
-        if self.kind == "residual variance":
-            return 1.0 - z
-        root = np.sqrt(np.clip(z, STRAIGHT_BELOW, 1.0))
-        below, above = np.minimum(z - STRAIGHT_BELOW, 0.0), np.maximum(z - 1.0, 0.0)
-        value: FloatArray = (1.0 - root) / 2.0 - below / (4.0 * np.sqrt(STRAIGHT_BELOW))
-        return value - DERIVATIVE_ABOVE_ONE * above
-
-    def derivative(self, z: FloatArray) -> FloatArray:
-        """The derivative of the loss by z."""
-        if self.kind == "residual variance":
-            return np.full_like(z, -1.0)
-        inside = -0.25 / np.sqrt(np.clip(z, STRAIGHT_BELOW, 1.0))
-        return np.where(z > 1.0, -DERIVATIVE_ABOVE_ONE, inside)
-
-    def estimate(self, z: FloatArray, share: FloatArray) -> FloatArray:
-        """What is reported: 1 - z, or the error rate where the class has this share of the rows.
-
-        The rate is that of the linear discriminant of two normal classes with equal covariance,
-        d standard deviations apart: z / (1 - z) = share (1 - share) d^2. Of equal shares it is near
-        (1 - sqrt(z)) / 2; of others that is far too high.
-        """
-        if self.kind == "residual variance":
-            return 1.0 - z
-        z, p = np.clip(z, TINY, 1.0 - TINY), np.clip(share, TINY, 1.0 - TINY)
-        half = 0.5 * np.sqrt(z / ((1.0 - z) * p * (1.0 - p)))
-        shift = 0.5 * np.log((1.0 - p) / p) / half
-        rate: FloatArray = p * ndtr(shift - half) + (1.0 - p) * ndtr(-shift - half)
-        return rate
 
 
 class Chain(NamedTuple):
@@ -193,7 +150,7 @@ class Estimator:
 
         self._run_two(walk, work.n_cells)
         z = _signals(work, walks[0])
-        self._add(work, walks, objective.derivative(z))
+        self._add(work, walks, objective.by_target(z))
         return z
 
     def gradients(

@@ -95,7 +95,7 @@ def search(batches: Batches, params: SearchParams, penalty: float) -> Iterator[S
             units.update_costs(adam.v)
         steps = updates(batches, params, lambda: penalty, adam, rng)
         pairs = [(z, cost) for signals, cost in steps for z in signals]
-        each = [float(batches.objective.value(z).mean()) + cost for z, cost in pairs]
+        each = [batches.objective.over_targets(z) + cost for z, cost in pairs]
         objective = float(np.mean(each))
         yield SearchState(adam.v, objective, epoch + 1)
         if abs(last - objective) <= params.tol * abs(last):

@@ -1,8 +1,8 @@
 """Search along a stream of blocks: each row is seen once, and memory does not grow.
 
-Means, standard deviations and the top eigenvalue are those of the rows so far; each block is
-standardised by them, cut into batches, and gives its updates. v stays within 3, so that a feature
-can come back when the target changes.
+Means, standard deviations and the top eigenvalue are those of the rows so far, all alike or with a
+half-life; each block is standardised by them, cut into batches, and gives its updates. v stays
+within 3, so that a feature can come back when the target changes.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class Stream:
     penalty: float | None
     n_wanted: int | None = None
     limits: Limits | None = None
+    half_life: float | None = None  # in rows
 
     def __post_init__(self) -> None:
         cost_model, params = self.cost_model, self.params
@@ -76,8 +77,9 @@ class Stream:
         y = contrasts(target, self.params.target_type)
         moments, by_target = moments_of(table, weight), column_moments(DenseColumns(y), weight)
         if self.moments is not None and self.target_moments is not None:
-            moments = self.moments.joined(moments)
-            by_target = self.target_moments.joined(by_target)
+            share = 1.0 if self.half_life is None else 0.5 ** (table.n_rows / self.half_life)
+            moments = self.moments.faded(share).joined(moments)
+            by_target = self.target_moments.faded(share).joined(by_target)
         self.moments, self.target_moments = moments, by_target
         columns = centre_by(table, moments, standardize=self.params.standardize)
         self._update_eigenvalue(columns, table.n_rows, threads)
@@ -114,7 +116,10 @@ class Stream:
         found = float(np.linalg.norm(product))
         if found > 0.0:
             self.vector = product
-            share = max(MIN_BLOCK_SHARE, len(rows) / (self.n_rows + len(rows)))
+            n_before = self.n_rows
+            if self.half_life is not None:  # the sum of the weights that are left of them
+                n_before = min(n_before, round(self.half_life / np.log(2.0)))
+            share = max(MIN_BLOCK_SHARE, len(rows) / (n_before + len(rows)))
             # an iteration that has not converged is below the eigenvalue, never above
             self.scale += share * max(0.0, found - self.scale)
             self.scale += share * MIN_BLOCK_SHARE * min(0.0, found - self.scale)
@@ -133,7 +138,7 @@ class Stream:
         estimate = self.params.objective.estimate(np.clip(mean, 0.0, 1.0), shares)
         self.estimate = float(estimate.mean())
         cost = (self.penalty or 0.0) / self.cost_model.n_features * units.total_cost(self.adam.s)
-        self.objective = float(self.params.objective.value(mean).mean()) + cost
+        self.objective = self.params.objective.over_targets(mean) + cost
 
     def step(self) -> Step:
         """The present subset."""
