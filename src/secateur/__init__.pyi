@@ -36,6 +36,7 @@ from .selectors.featboost import FeatBoostClassifier, FeatBoostRegressor, IISReg
 from .selectors.feature_gradients import FeatureGradientsSelector
 from .selectors.grafting import GraftingClassifier, GraftingRegressor
 from .selectors.multitask import MultitaskAGBMClassifier, MultitaskAGBMRegressor
+from .selectors.pruning import OptunaPruning
 from .selectors.ranking import AGBMRanker, GBFSRanker, GTGBMRanker, MultitaskAGBMRanker
 from .selectors.warm_up import warm_up
 from .storage.open_table import open_table
@@ -73,6 +74,7 @@ __all__ = [
     "MultitaskAGBMRegressor",
     "NearBest",
     "OneStandardError",
+    "OptunaPruning",
     "Patience",
     "Score",
     "Selection",
