@@ -73,6 +73,7 @@ WAYS: dict[str, Callable[..., Entry]] = {
     "SingleTask": as_column,
     "GroupSparse": group_sparse,
     "Multitask": multitask,
+    "Multitask, default": together,
 }
 MAKERS = {"synthetic": made, "mine fields": mines}
 
@@ -91,7 +92,7 @@ def run_fig4(quick: bool, kept: Kept) -> dict[str, Any]:
         f"{N_FEATURES} features, {N_COMMON} matter to all, {N_OWN} more to each alone. Mine "
         "fields: the first six. SingleTask has the task as a category and the automatic grid; "
         f"group penalties of the others: {', '.join(map(str, GRID))}; task penalties: "
-        f"{', '.join(map(str, SHARES))} of it.",
+        f"{', '.join(map(str, SHARES))} of it. The default has automatic penalties.",
         "sets": found,
     }
 
@@ -111,20 +112,21 @@ def _one(name: str, way: str, split: int, quick: bool) -> dict[str, Any]:
 
 
 def show_fig4(values: dict[str, Any], picture: Path) -> Shown:
-    sets = {name: each for name, each in values["sets"].items() if all(each.values())}
+    sets = {name: each for name, each in values["sets"].items() if each["Multitask"]}
     with subplots(picture, 1, max(1, len(sets)), width=4.4, height=2.8) as axes:
         for axis, (name, ways) in zip(axes, sets.items(), strict=False):
             tasks = [key for key in ways["Multitask"][0] if key not in ("features", "per task")]
             for k, (way, splits) in enumerate(ways.items()):
-                heights = [np.mean([each[t] for each in splits]) for t in tasks]
-                axis.bar(np.arange(len(tasks)) + 0.26 * (k - 1), heights, 0.25, label=way)
+                if splits:
+                    heights = [np.mean([each[t] for each in splits]) for t in tasks]
+                    axis.bar(np.arange(len(tasks)) + 0.2 * (k - 1.5), heights, 0.19, label=way)
             axis.set_xticks(range(len(tasks)), tasks)
             axis.set(title=name, ylabel="area under precision-recall")
-        axes[0].legend(fontsize=7)
+        axes[0].legend(fontsize=6, loc="lower left")
     rows, texts = [], []
     for name, ways in sets.items():
         totals = {way: np.array([each["Total"] for each in splits]) for way, splits in ways.items()}
-        for way, splits in ways.items():
+        for way, splits in ((w, s) for w, s in ways.items() if s):
             counts = [np.mean([each[key] for each in splits]) for key in ("features", "per task")]
             error = totals[way].std(ddof=1) / len(splits) ** 0.5 if len(splits) > 1 else None
             total = f"{totals[way].mean():.4f}"
@@ -139,7 +141,9 @@ def show_fig4(values: dict[str, Any], picture: Path) -> Shown:
     return Shown(
         f"Area under the precision-recall curve, weighted by rows. {'; '.join(texts)}.",
         "The queries of the paper are not public: the tasks are synthetic, made so that some "
-        "features are common and some a task's own, and six fields of the mine data.",
+        "features are common and some a task's own, and six fields of the mine data. These fields "
+        "have about 300 training rows each, of which 10 to 24 have a mine, too few for trees of "
+        "their own, which the paper's method grows. The library's default tries common trees too.",
         (table(header, rows),),
     )
 
