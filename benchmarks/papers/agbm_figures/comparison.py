@@ -180,7 +180,12 @@ def show_fig2(values: dict[str, Any], picture: Path) -> Shown:
     for name, methods in sets.items():
         seconds = {m: each["seconds"][-1] for m, each in methods.items()}
         listed = ", ".join(f"{m} {s:.1f} s" for m, s in seconds.items())
-        texts.append(f"{name}: {listed} for all rounds.")
+        ratios = [
+            f"{m} takes {seconds[m] / seconds['A-GBM']:.2g} times as long as A-GBM"
+            for m in seconds
+            if m.startswith("GT-GBM") and "A-GBM" in seconds
+        ]
+        texts.append(f"{name}: {listed} for all rounds; {', '.join(ratios)}.")
     return Shown(
         " ".join(texts) + " The variance at the root is that of the gradients of the training "
         "rows; RMSE and AUC are those of the validation rows.",

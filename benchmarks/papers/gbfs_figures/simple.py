@@ -203,9 +203,9 @@ def show_fig2(values: dict[str, Any], picture: Path) -> Shown:
         "The nine clusters of the paper were not to be had. They were made by k-means of the genes "
         "(Ma, Song and Huang, 2007), and so are these, from all rows without their labels. They "
         "are numbered by size, and so 'bag 8' means nothing here. The paper does not say how many "
-        "features RF-FS and HSIC Lasso have. GBFS has a higher error than in the paper, and not for "
-        "want of rounds: on the same splits the penalty 0.125 with 300 rounds, the same with mean "
-        "gradients as leaves, and with leaves of 5 rows, all had 26.67 % as well.",
+        "features RF-FS and HSIC Lasso have. GBFS has a higher error than in the paper, and not "
+        "for want of rounds: on the same splits the penalty 0.125 with 300 rounds, the same with "
+        "mean gradients as leaves, and with leaves of 5 rows, all had 26.67 % as well.",
         (table(header, rows),),
     )
 
