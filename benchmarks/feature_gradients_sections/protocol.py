@@ -5,7 +5,9 @@ from __future__ import annotations
 import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -82,19 +84,35 @@ def auc(data: Set, features: Any) -> float:
 
 
 def by_gradients(data: Set, sizes: Sequence[int], order: int) -> list[Any]:
-    """The features that Feature Gradients chooses with ``n_features`` of each of these sizes.
+    """The features that Feature Gradients chooses with ``n_features`` of each of these sizes."""
+    return [np.sort(step.support) for step in steps_by_gradients(data, sizes, order)]
+
+
+def steps_by_gradients(data: Set, sizes: Sequence[int], order: int) -> list[Step]:
+    """The last step of Feature Gradients for each size.
 
     What fits of several sizes have in common is done once: the same penalties are tried again and
     again, and a search at a penalty is always the same.
     """
-    selector = FeatureGradientsSelector(
-        n_features=max(sizes), order=order, standardize=False, random_state=data.seed, n_jobs=1
-    )
+    with _engine(data, n_features=max(sizes), order=order) as engine:
+        return [_last(trace_size(engine, size)) for size in sizes]
+
+
+def steps_by_penalty(data: Set, max_features: int, **params: Any) -> list[Step]:
+    """A step for each penalty of the automatic grid, up to so many features."""
+    with _engine(data, penalty=1.0, **params) as engine:
+        steps = (engine.fit(penalty) for penalty in engine.grid())
+        few = takewhile(lambda step: len(step.support) <= max_features, steps)
+        return [step for step in few if len(step.support)]
+
+
+@contextmanager
+def _engine(data: Set, **params: Any) -> Iterator[GradientsEngine]:
+    fixed = {"standardize": False, "random_state": data.seed, "n_jobs": 1}
+    selector = FeatureGradientsSelector(**{**fixed, **params})
     given = selector._problem(data.X, data.y, None)  # noqa: SLF001
     with Threads(1) as threads:
-        limits = Limits(given.problem.cost_model)
-        engine = _Once(given.problem, given.params, threads, limits)
-        return [np.sort(_last(trace_size(engine, size)).support) for size in sizes]
+        yield _Once(given.problem, given.params, threads, Limits(given.problem.cost_model))
 
 
 class _Once(GradientsEngine):

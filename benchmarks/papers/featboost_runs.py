@@ -18,6 +18,8 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
+from secateur.model_selection.relief import relief_of_classes
+
 MOST = 100
 """p', and the largest size that is evaluated."""
 
@@ -54,10 +56,15 @@ class Plan:
 def planned(*, quick: bool) -> tuple[Plan, Kept]:
     """The plan, and the selections that are done."""
     if quick:
-        return Plan(("colon",), 1, 2, 2.0, 5, 3), Kept(
+        return Plan(("colon",), 1, 2, 2, 2.0, 5, 3), Kept(
             "papers-featboost-runs", quick=True, minutes=0
         )
     return Plan(tuple(SETS)), Kept("papers-featboost-runs", quick=False, minutes=0)
+
+
+def first_fold(plan: Plan) -> Plan:
+    """The same for one fold alone."""
+    return replace(plan, n_pieces=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,11 +123,11 @@ def thresholded(X: Any, y: Any, plan: Plan) -> Order:
     return {"order": _best_first(chosen, importance[chosen])}
 
 
-def relieff(X: Any, y: Any, plan: Plan) -> Order:
-    from skrebate import ReliefF
-
-    found = ReliefF(n_neighbors=10, n_features_to_select=plan.most, n_jobs=1).fit(_dense(X), y)
-    score = np.asarray(found.feature_importances_)
+def relieff(X: Any, y: Any, plan: Plan) -> Order:  # noqa: ARG001  # as the others
+    """Ten neighbours; columns of at most ten values are compared as in Skrebate: equal or not."""
+    X = _dense(X)
+    few = np.array([len(np.unique(column)) <= 10 for column in X.T])
+    score = relief_of_classes(X, y, few, np.arange(len(y)))
     chosen = np.flatnonzero(score >= score.mean())
     return {"order": _best_first(chosen, score[chosen])}
 
@@ -239,13 +246,13 @@ def run_all(
     kept: Kept,
     methods: tuple[str, ...],
     is_time: Callable[[str], bool],
-    sets: tuple[str, ...] = (),
+    sets: tuple[str, ...],
 ) -> dict[str, Any]:
     """Selections by set and method, fold after fold, while there is time (``is_time``).
 
     What gave nothing within the limit on the first fold is not tried on the others.
     """
-    found: dict[str, Any] = {name: {m: [] for m in methods} for name in sets or plan.sets}
+    found: dict[str, Any] = {name: {m: [] for m in methods} for name in sets}
     pieces = [(r, f) for r in range(plan.n_repeats) for f in range(plan.n_folds)]
     pieces = pieces[: plan.n_pieces]
     for repeat, fold in pieces:
