@@ -350,6 +350,7 @@ def show_sparse(values: dict[str, Any], picture: Path) -> Shown:
     axes[0][0].legend(fontsize=7)
     for axis in axes[0]:
         axis.title.set_fontsize(9)
+        axis.xaxis.set_minor_formatter("")
     figure.savefig(picture, dpi=90)
     plt.close(figure)
     rates = ", ".join(f"{name} {by['rate']:g}" for name, by in found.items())
