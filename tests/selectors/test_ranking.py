@@ -12,12 +12,15 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeRegressor
 
 from secateur import AGBMRanker, FeatBoostRegressor, GBFSRanker, GTGBMRanker, open_table
 from secateur.datasets import make_ranking
 from secateur.exceptions import InputError, InputTypeError, ParameterError
 from secateur.execution import disk
 from secateur.losses.ranking import Queries
+from secateur.model_selection.ranking import query_metric, ranking_score
+from secateur.selectors.featboost_queries import QueryScorer
 from secateur.storage import open_table as opening
 
 MADE = make_ranking(40, (3, 12), n_features=8, n_informative=2, random_state=1)
@@ -207,6 +210,38 @@ def test_metadata_routing():
         model = make_pipeline(ranker)
         model.fit(X, Y, qid=QUERY)
         assert model.score(X, Y, qid=QUERY) > 0.5
+
+
+@pytest.mark.parametrize("evaluator", ["knn", "trees", DecisionTreeRegressor(max_depth=3)])
+def test_forward_selection_scores_queries(evaluator):
+    params = {"evaluator": evaluator, "n_candidates": 4, "max_features": 3, "random_state": 0}
+    params |= {"cv": 2, "max_iter": 5}
+    model = FeatBoostRegressor(**params, scoring="mrr").fit(X, Y, qid=QUERY)
+    assert set(MADE.relevant) & set(model.get_support(indices=True))
+    assert model.path_[0].score.metric == "mrr"
+    names = [f"q{number}" for number in 100 - QUERY]
+    again = FeatBoostRegressor(**params, scoring="mrr").fit(X, Y, qid=names)
+    assert [step.score for step in model.path_] == [step.score for step in again.path_]
+
+
+def test_a_score_of_queries_is_their_weighted_mean():
+    rows, rng = np.flatnonzero(QUERY % 3 == 0), np.random.default_rng(0)
+    prediction, weight = rng.normal(size=len(rows)), rng.random(len(rows)) + 0.5
+    scorer = QueryScorer(*query_metric("ndcg@5"), QUERY)
+    found = scorer.score(rows, prediction, Y[rows].astype(float), weight)
+    expected = ranking_score(Y[rows], prediction, QUERY[rows], "ndcg@5", weight)
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert scorer.take(rows).score(np.arange(len(rows)), prediction, Y[rows], weight) == found
+
+
+def test_forward_selection_of_bad_queries():
+    model = FeatBoostRegressor(random_state=0)
+    with pytest.raises(InputError, match="259 rows and qid of 258"):
+        model.fit(X, Y, qid=QUERY[:-1])
+    with pytest.raises(ParameterError, match=r"metric of queries.*Got 'r2'"):
+        clone(model).set_params(scoring="r2").fit(X, Y, qid=QUERY)
+    with pytest.raises(InputError, match="whole grades"):
+        model.fit(X, Y + 0.5, qid=QUERY)
 
 
 def test_clone_pickle_and_reduced():

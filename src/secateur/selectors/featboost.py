@@ -35,6 +35,7 @@ from secateur.selectors.featboost_evaluators import (
     check_ranker,
     extra_trees,
 )
+from secateur.selectors.featboost_queries import QueryScorer, ScoresQueries
 from secateur.selectors.inputs import FitInput, read_input
 from secateur.selectors.parameters import (
     EXECUTOR,
@@ -59,7 +60,7 @@ METHODS = ("fit", "predict", "get_params", "set_params")  # of estimators, which
 class ForwardInput(FitInput):
     """The input of a forward selection: the scorer, and its name."""
 
-    scorer: Scorer
+    scorer: Scorer | QueryScorer
     metric: str
 
     @property
@@ -96,7 +97,8 @@ class ForwardSelector(StepPredictor):
     cv : None, int, splitter or list of (train, test), default=None
         The folds of the evaluator. None is three; 1 is one held-out fifth.
     scoring : None, str or callable, default=None
-        Any scorer of scikit-learn; None is the accuracy, or R squared for regression.
+        Any scorer of scikit-learn; None is the accuracy, or R squared for regression. With ``qid``
+        in ``fit`` of FeatBoostRegressor, a metric of queries as "ndcg@10", "map" or "mrr".
     max_features : int or None, default=100
         The largest number of features, in every step of the path.
     epsilon : float, default=1e-9
@@ -154,11 +156,16 @@ class ForwardSelector(StepPredictor):
 
     _search: ClassVar[Callable[..., ForwardSelection]]
 
-    def _problem(self, X: Any, y: Any, sample_weight: Any) -> ForwardInput:
+    def _problem(
+        self, X: Any, y: Any, sample_weight: Any, queries: QueryScorer | None = None
+    ) -> ForwardInput:
         for name in ("ranker", "evaluator"):
             check_target_type(name, getattr(self, name), self._target_type)
         check_ranker(self._resolved("ranker"), getattr(self, "weighting", None))
-        scorer, metric = read_scoring(self.scoring, self._target_type)
+        scorer: Any = queries
+        metric = "" if queries is None else queries.name
+        if queries is None:
+            scorer, metric = read_scoring(self.scoring, self._target_type)
         given = read_input(self, self._target_type, X, y, sample_weight)
         return given.extended(ForwardInput, scorer=scorer, metric=metric)
 
@@ -171,6 +178,8 @@ class ForwardSelector(StepPredictor):
 
         def again(rows: IntArray) -> ForwardSelection:
             part = replace(given, problem=given.problem.take(rows), kept=given.kept[rows])
+            if isinstance(given.scorer, QueryScorer):
+                part = replace(part, scorer=given.scorer.take(rows))
             return self._selection(part, self._folds(part), threads)
 
         check = ConstantCheck(given, folds, search, again, self._limits()["rules"], threads)
@@ -330,7 +339,7 @@ class FeatBoostClassifier(PredictsProbabilities, _FeatBoost):
 
 
 @with_constructor
-class FeatBoostRegressor(PredictsValues, _FeatBoost):
+class FeatBoostRegressor(ScoresQueries, PredictsValues, _FeatBoost):
     """Forward selection that re-weights the rows, for regression.
 
     FeatBoost as in ``FeatBoostClassifier``, with rows weighted by how far the ranker's prediction

@@ -26,6 +26,7 @@ from secateur.engines.featboost.neighbours import NeighbourModel, NeighbourTarge
 from secateur.exceptions import ParameterError
 from secateur.losses import get_loss
 from secateur.model_selection.rows import Scorer, prepared, takes_weight
+from secateur.selectors.featboost_queries import QueryScorer
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 MIN_PROBABILITY = 1e-30  # lower bound of probabilities, so that losses are finite
@@ -33,10 +34,20 @@ SMALL_TABLE = 8_000_000  # cells up to which a ranking in one call is faster tha
 
 
 class SklearnFoldScorer:
-    """Scores the test rows of each fold by a scikit-learn scorer: predictions, or an estimator."""
+    """Scores the test rows of each fold by a scikit-learn scorer: predictions, or an estimator.
 
-    def __init__(self, problem: Problem, folds: Sequence[Fold], scorer: Scorer, name: str) -> None:
+    The scorer may also be one of queries.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        folds: Sequence[Fold],
+        scorer: Scorer | QueryScorer,
+        name: str,
+    ) -> None:
         self._classes = problem.target.classes
+        self._tests = [fold.test for fold in folds]
         self._weights = [problem.weight[fold.test] for fold in folds]
         self._scorer = scorer
         self._name = name
@@ -46,6 +57,8 @@ class SklearnFoldScorer:
     def __call__(self, fold: int, prediction: FloatArray, target: AnyArray) -> float:
         """The score of predictions, with the target as numbers or codes of classes."""
         weight = self._weights[fold]
+        if isinstance(self._scorer, QueryScorer):
+            return self._scorer.score(self._tests[fold], prediction, target, weight)
         if self._name == "accuracy":
             right = prediction.argmax(axis=1) == target
             return float(weight @ right) / float(weight.sum())
@@ -58,6 +71,8 @@ class SklearnFoldScorer:
 
     def of_estimator(self, fold: int, estimator: Any, X: AnyArray, target: AnyArray) -> float:
         """The score of a fitted estimator of numbers or codes."""
+        if isinstance(self._scorer, QueryScorer):
+            return self(fold, np.asarray(estimator.predict(X), np.float64).reshape(-1), target)
         more = {"sample_weight": self._weights[fold]} if self._takes_weight else {}
         if self._classes is not None:
             estimator = Labelled(estimator, self._classes)
