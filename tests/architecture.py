@@ -36,7 +36,7 @@ ONLY = {
     "datasets": {"typing", "exceptions"},
 }
 # Modules that know one package more: a report reads the table while it gathers evidence only.
-BESIDES = {"secateur.report.from_data": {"data"}}
+BESIDES = {"secateur.report.from_data": {"data", "export"}}
 MAY_USE_DATASETS = {"cli", "datasets"}
 SHARED_BY_ENGINES = {"drive", "fold_losses", "path_search", "limits", "linear_scorer"}
 # Loaded only when used, so never at the top of a module.

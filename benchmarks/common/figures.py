@@ -27,7 +27,7 @@ NO_PROSE = re.compile(
 )
 # tables, figures and sections of papers, and versions, are no measurements
 NAMED = re.compile(
-    r"(?:Table|Figure|Fig\.|Section|chapter|Theorem|Algorithm|Python|version)s?\s+[\d.]+"
+    r"(?:Table|Figure|Fig\.|Section|chapter|Theorem|Algorithm|Python|scikit-learn|version)s?\s+[\d.]+"
     r"(?:(?:, | and | to )[\d.]+)*"
 )
 NUMBER = re.compile(r"(?<![\w.])\d*\.\d+(?![\d.]*\w)")

@@ -260,6 +260,7 @@ class SelectionRun:
                 all_features=None if held is None else held.all_features,
                 all_features_model="" if held is None else held.all_features_model,
                 selection=selection,
+                selector=None if dataset.is_stored or dataset.is_encoded else shown,
             )
         return Entry(dataset.target, path, selection, replace(evidence, n_rows=len(dataset.y)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from secateur.data.frames import read_table
 from secateur.engines.boosted.trees import BoostedModel, Tree
 from secateur.engines.grafting.models import LinearModel
-from secateur.exceptions import InputError
+from secateur.exceptions import InputError, SecateurError
 from secateur.export.fitted import FittedModel, column_numbers, read_fitted, tree_rounds
 from secateur.typing import FloatArray, IntArray
 
@@ -118,6 +119,27 @@ def to_tree_dict(selector: Any, X: Any) -> dict[str, Any]:
         "input_dtype": np.float64,
         "internal_dtype": np.float64,
     }
+
+
+def mean_shap(selector: Any, X: Any, *, n_rows: int = 500, random_state: int = 0) -> FloatArray:
+    """The mean size of the SHAP values of each selected feature, over a sample of rows.
+
+    Empty where shap is not installed, or the model is none of boosted trees without categories.
+    """
+    if find_spec("shap") is None or not selector.support_.any():
+        return np.empty(0)
+    import shap
+
+    try:
+        table = read_table(selector.transform(X))
+        rows = np.random.default_rng(random_state).permutation(table.n_rows)[:n_rows]
+        cells = table.take(rows).columns(slice(None))
+        trees = to_tree_dict(selector, cells)
+    except SecateurError:  # another kind of model
+        return np.empty(0)
+    values = np.abs(shap.TreeExplainer(trees).shap_values(cells)).mean(axis=0)
+    sizes: FloatArray = values if values.ndim == 1 else values.sum(axis=1)
+    return sizes
 
 
 def _tree_arrays(

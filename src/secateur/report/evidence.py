@@ -111,6 +111,8 @@ class Evidence(codec.Saved):
         Folds behind the frequencies.
     all_features, all_features_model : Score or None, str
         The score of all features on the same rows, and the model behind it.
+    shap : mapping of int to float
+        Mean size of the SHAP values of each selected feature; empty where they are not known.
     """
 
     _format: ClassVar[codec.Format] = codec.Format(
@@ -134,9 +136,10 @@ class Evidence(codec.Saved):
     n_folds: int = 0
     all_features: Score | None = None
     all_features_model: str = ""
+    shap: Mapping[int, float] = field(default_factory=dict, metadata=codec.saved(optional=True))
 
     def __post_init__(self) -> None:
-        for name in ("costs", "groups"):
+        for name in ("costs", "groups", "shap"):
             set_fields(self, **{name: MappingProxyType(dict(getattr(self, name)))})
         n_groups, n_cells = len(self.target_groups), len(self.backdrop)
         lists = (self.distributions, self.association, self.substitutes)
@@ -168,7 +171,7 @@ class Evidence(codec.Saved):
         others = {feature for each in self.substitutes for feature, _ in each}
         for step in self.steps:
             others.update(*((each.feature, each.other) for each in step.substitutes))
-        return {*self.features, *self.costs, *self.groups} | others
+        return {*self.features, *self.costs, *self.groups, *self.shap} | others
 
     @classmethod
     def _upgraded(cls, document: dict[str, Any]) -> dict[str, Any]:

@@ -174,6 +174,16 @@ def _hover(facts: EntryFacts, shown: StepFacts) -> str:
     return "<br>".join([f"<b>{count_of(step.n_features)}</b>", *map(as_text, lines)])
 
 
+def shap_rows(facts: EntryFacts) -> list[list[tuple[str, Any]]]:
+    """The cells of the table of SHAP values, largest first: texts, and what they are sorted by."""
+    shap = {} if facts.evidence is None else facts.evidence.shap
+    names = facts.path.feature_names
+    return [
+        [(short(names[feature]), names[feature]), (f"{size:.3g}", size)]
+        for feature, size in sorted(shap.items(), key=lambda item: -item[1])
+    ]
+
+
 def histogram_paths(values: Distribution) -> list[tuple[int, str]]:
     """The SVG path of each group of the target that has rows: its number, and ``d``."""
     shares = [_shares(counts) for counts in values.counts]

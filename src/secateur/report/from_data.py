@@ -49,6 +49,7 @@ def gather_evidence(
     categorical_features: Any = "from_dtype",
     sample_limit: int = 5000,
     random_state: int = 0,
+    selector: Any = None,
 ) -> Evidence:
     """Gather what a report needs to know of the data.
 
@@ -73,6 +74,8 @@ def gather_evidence(
     categorical_features : as for the selectors
     sample_limit, random_state : int, default=5000 and 0
         The largest number of rows to sample, and the seed of the sample.
+    selector : fitted selector, optional
+        Whose SHAP values are shown, where shap is installed and it has boosted trees.
 
     Returns
     -------
@@ -118,6 +121,7 @@ def gather_evidence(
         target_counts=tuple(np.bincount(target.of_row, minlength=len(target.names)).tolist()),
         features=tuple(features.tolist()),
         **_described(sample, features, target),
+        shap={} if selector is None else _shap(selector, X),
         substitutes=_most_correlated(sample, features),
         steps=tuple(_step_evidence(path, cost_model, fold_paths, sample, features)),
         grid_shape=shape,
@@ -127,6 +131,13 @@ def gather_evidence(
         all_features_model=all_features_model,
         **known_of_costs,
     )
+
+
+def _shap(selector: Any, X: Any) -> dict[int, float]:
+    from secateur.export.plain_models import mean_shap
+
+    sizes = mean_shap(selector, X)
+    return dict(zip(np.flatnonzero(selector.support_).tolist(), sizes.tolist(), strict=False))
 
 
 def _checked_shape(

@@ -93,6 +93,7 @@ def report(
         fold_paths=held.fold_paths,
         all_features=held.all_features,
         all_features_model=held.all_features_model,
+        selector=fitted,
         **{name: known[name] for name in given if name in known},
         **shown,
     )
