@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -148,6 +149,14 @@ def test_mrmr_by_information_is_the_greedy_difference(seed):
     assert Baseline("mrmr_mi").fit(sparse, y).order_.tolist() == naive_mrmr_mi(
         sparse.toarray(), y, 8
     )
+
+
+def test_information_of_categories_is_that_of_all_their_values():
+    rng = np.random.default_rng(0)
+    town = rng.integers(0, 26, 400)
+    y = np.isin(town, [3, 8, 14, 20, 25]).astype(int)
+    frame = pd.DataFrame({"x": y + rng.normal(size=400), "town": pd.Categorical(town)})
+    assert Baseline("mrmr_mi").fit(frame, y).order_[0] == 1
 
 
 def test_information_is_that_of_scikit_learn():

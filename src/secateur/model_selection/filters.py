@@ -66,7 +66,8 @@ def mrmr_mi(columns: Columns) -> tuple[list[int], None]:
     the mean by a standard deviation.
     """
     values = columns.values.toarray() if sp.issparse(columns.values) else columns.values
-    codes = np.stack([states(column) for column in values.T], axis=1)
+    pairs = zip(values.T, columns.is_category, strict=True)
+    codes = np.stack([states(column, keep=is_set) for column, is_set in pairs], axis=1)
     y = columns.y if columns.is_classes else states(np.asarray(columns.y, np.float64))
     relevance = information(codes, y)
     redundancy = np.zeros(len(relevance))
@@ -79,13 +80,13 @@ def mrmr_mi(columns: Columns) -> tuple[list[int], None]:
     return order, None
 
 
-def states(values: AnyArray) -> IntArray:
-    """Few values as they are, else -1, 0, 1 by the mean and the standard deviation; from 0 on."""
+def states(values: AnyArray, *, keep: bool = False) -> IntArray:
+    """Few values, or all with ``keep``, numbered; else below, at and above the mean: 0, 1, 2."""
     found, code = np.unique(values, return_inverse=True)
-    if len(found) > MAX_STATES:
+    if len(found) > MAX_STATES and not keep:
         mean, deviation = values.mean(), values.std()
         code = (values > mean - deviation).astype(np.int64) + (values > mean + deviation)
-    return code.astype(np.int8)
+    return code.astype(np.int32)
 
 
 def information(codes: IntArray, target: AnyArray) -> FloatArray:

@@ -175,7 +175,7 @@ def rows_of_theorem(n_features: int, expected_features: int, delta: float) -> fl
     finds them to grow about linearly with d. Designs use ``ROWS_PER_MEMBER`` instead.
 
     >>> round(rows_of_theorem(1_000, 10, 0.1) / rows_of_theorem(500, 10, 0.1), 2)
-    4.15
+    4.14
     """
     share = n_features / expected_features
     inner = math.log(share) * math.log(1.0 / delta) / delta if share > 1.0 else 0.0
