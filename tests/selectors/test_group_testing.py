@@ -6,9 +6,10 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, random_array
+from sklearn.datasets import dump_svmlight_file
 
-from secateur import AGBMClassifier, AGBMRegressor, GTGBMClassifier, GTGBMRegressor
+from secateur import AGBMClassifier, AGBMRegressor, GTGBMClassifier, GTGBMRegressor, open_table
 from secateur.data import memory
 from secateur.engines.boosted.group_design import GroupDesign, GroupTesting, largest_group
 from secateur.exceptions import GroupTestingWarning, OutOfMemoryError
@@ -209,3 +210,23 @@ def test_designs_of_odd_sizes_leave_no_feature_out():
         assert cuts[-1] == d * design.n_orders
         assert (np.diff(cuts) >= 0).all()
         assert np.diff(cuts).max() <= max(leaf, 1)
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_sparse_rows_are_searched_exactly(is_stored, tmp_path):
+    """Sums of groups are dense: tests would read more cells than rows store."""
+    rng = np.random.default_rng(0)
+    X = random_array((3000, 2000), density=0.01, rng=rng, format="csr")
+    X.data[:] = np.ceil(5 * X.data)
+    y = X[:, [0]].toarray().ravel() + 0.1 * rng.normal(size=3000)
+    data = (X, y)
+    if is_stored:
+        dump_svmlight_file(X, y, str(tmp_path / "rows.svm"))
+        data = (open_table(tmp_path / "rows.svm", cache=tmp_path),)
+    model = GTGBMRegressor(expected_features=2, **PARAMS | {"max_iter": 2})
+    with pytest.warns(
+        GroupTestingWarning, match="about 20 stored cells of a row in 2,000 features"
+    ):
+        model.fit(*data)
+    assert not model.design_.has_tests
+    assert "A row stores about 20 of them." in str(model.design_)

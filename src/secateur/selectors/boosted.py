@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
@@ -26,6 +27,7 @@ from secateur.selectors.parameters import (
     with_constructor,
 )
 from secateur.selectors.prediction import PredictsClasses, PredictsValues
+from secateur.storage.stored_table import StoredTable
 from secateur.typing import FloatArray
 
 EXPECTED_FEATURES = 20  # what "auto" expects where ``max_features`` says nothing
@@ -139,11 +141,13 @@ class GroupTestedSelector(BoostedSelector):
         if not design.is_faster:
             n_columns = self._design(given, GroupDesign.best).n_columns
             other = f"Use {self._exact}, which is exact, or group_size='auto',"
+            stored = f"about {design.row_cells:,.0f} stored cells of a row in "
+            read = f"{stored if design.is_sparse else ''}{design.n_features:,} features"
             done = f"All are searched, as by {self._exact}; to test groups, give 'group_size'"
             warn_caller(
                 f"Group testing is not faster here (Eq. 3 of its paper). Got {n_columns:,} columns "
-                f"to look at in each node, where an exact search has {design.n_features:,} "
-                f"features. {other if design.has_tests else done} or lower 'expected_features'.",
+                f"to look at in each node, where an exact search has {read}. "
+                f"{other if design.has_tests else done} or lower 'expected_features'.",
                 GroupTestingWarning,
             )
 
@@ -155,7 +159,7 @@ class GroupTestedSelector(BoostedSelector):
         # all columns but categories are taken to vary
         table = given.problem.table
         n_features = table.n_features - len(table.categories)
-        return make(n_features, self._group_testing(self._design_weight(given), given.seed))
+        return make(n_features, self._group_testing(self._design_weight(given), given))
 
     def _remember(self, given: Any) -> None:
         super()._remember(given)
@@ -165,7 +169,7 @@ class GroupTestedSelector(BoostedSelector):
         """The weights of the rows that the group size depends on."""
         return given.problem.weight
 
-    def _group_testing(self, weight: FloatArray, seed: int) -> GroupTesting:
+    def _group_testing(self, weight: FloatArray, given: BoostedInput) -> GroupTesting:
         expected, group_size, largest = self.expected_features, self.group_size, None
         if expected == "auto":
             expected = self.max_features or EXPECTED_FEATURES
@@ -173,20 +177,29 @@ class GroupTestedSelector(BoostedSelector):
             largest = largest_group(weight.sum() if are_counts(weight) else len(weight))
             group_size = None
         leaf_size = None if self.leaf_size == "auto" else int(self.leaf_size)
-        delta = float(self.delta)
-        return GroupTesting(int(expected), delta, leaf_size, group_size, seed, largest)
+        sizes = (leaf_size, group_size, given.seed, largest, row_cells(given.problem.table))
+        return GroupTesting(int(expected), float(self.delta), *sizes)
 
     def _groups(
         self,
         columns: BinnedColumns,
         weight: FloatArray,
-        seed: int,
+        given: BoostedInput,
         threads: Threads,
         row_store: RowStore | None,
     ) -> Groups | None:
         """Groups of features and their sums, made where the rows are; None for an exact search."""
-        settings = self._group_testing(weight, seed)
+        settings = self._group_testing(weight, given)
         return sum_groups(columns, weight, settings, threads, row_store)
+
+
+def row_cells(table: Any) -> float:
+    """The cells that a row of a sparse table stores, about; infinite for other tables."""
+    if not table.is_sparse:
+        return math.inf
+    if isinstance(table, StoredTable):
+        return sum(block.n_cells for block in table.blocks) / table.n_stored
+    return float(table.csc.nnz / table.n_rows)
 
 
 class BoostedClassifier(PredictsClasses, BoostedSelector, ClassificationParameters):

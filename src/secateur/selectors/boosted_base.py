@@ -354,7 +354,7 @@ class BoostedSelector(StepPredictor):
             given.problem.cost_model,
             threads,
             given.validation,
-            self._groups(columns, summed, given.seed, threads, row_store),
+            self._groups(columns, summed, given, threads, row_store),
             row_store,
             queries=given.queries,
         )

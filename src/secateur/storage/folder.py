@@ -202,6 +202,11 @@ class StoredBlock:
         return len(self.arrays) > 1
 
     @property
+    def n_cells(self) -> int:
+        """The cells that are stored."""
+        return self.arrays[-1][1]
+
+    @property
     def n_bytes(self) -> int:
         """The size of the block."""
         return sum(self._sizes())

@@ -33,6 +33,7 @@ class GroupTesting:
     group_size: int | None = None  # None without ``largest``: the paper's
     seed: int = 0
     largest: int | None = None  # group sizes up to it are compared
+    row_cells: float = math.inf  # of a sparse table: those that a row stores
 
     @property
     def is_papers(self) -> bool:
@@ -50,6 +51,7 @@ class GroupDesign:
     entry: int  # the level whose groups are all tested
     leaf: int  # the level whose groups are searched exactly
     n_turns: int = 1  # sets of partitions for trees in turn; of several, groups of all compete
+    row_cells: float = math.inf  # stored cells of a row of a sparse table; sums have one in each
 
     @classmethod
     def of(cls, n_features: int, testing: GroupTesting) -> GroupDesign:
@@ -57,7 +59,7 @@ class GroupDesign:
         best = cls.best(n_features, testing)
         if testing.largest is None or best.is_faster:
             return best
-        return cls(n_features, best.n_parts, 1, 0, 0)
+        return cls(n_features, best.n_parts, 1, 0, 0, 1, testing.row_cells)
 
     @classmethod
     def best(cls, n_features: int, testing: GroupTesting) -> GroupDesign:
@@ -68,7 +70,8 @@ class GroupDesign:
 
         def design(entry: int, leaf: int) -> GroupDesign:
             n_partitions = _partitions(n_features, testing, entry)
-            return cls(n_features, n_parts, n_partitions, entry, max(entry, leaf), n_turns)
+            levels = (entry, max(entry, leaf))
+            return cls(n_features, n_parts, n_partitions, *levels, n_turns, testing.row_cells)
 
         largest = min(testing.largest or testing.group_size or size, MAX_MEMBERS)
         entry, last = max(1, _halvings(size, largest)), _halvings(size, 1)
@@ -81,7 +84,7 @@ class GroupDesign:
             levels = combinations_with_replacement(range(entry, last + 1), 2)
             # sums that take no more memory than the binned table
             allowed = [each for each in starmap(design, levels) if each.n_groups <= n_features]
-        without_tests = cls(n_features, n_parts, 1, 0, 0)
+        without_tests = cls(n_features, n_parts, 1, 0, 0, 1, testing.row_cells)
         return min(allowed, key=lambda each: (each.n_columns, each.n_groups), default=without_tests)
 
     @property
@@ -129,7 +132,8 @@ class GroupDesign:
 
     def __str__(self) -> str:
         if not self.has_tests:
-            return f"A node looks at all {self.n_features:,} features that are not in use."
+            stored = f" A row stores about {self.row_cells:,.0f} of them." if self.is_sparse else ""
+            return f"A node looks at all {self.n_features:,} features that are not in use.{stored}"
         return (
             f"A node looks at about {self.n_columns:,} columns to find new ones of "
             f"{self.n_features:,} features: sums of groups, and features of the best groups."
@@ -137,8 +141,14 @@ class GroupDesign:
 
     @property
     def is_faster(self) -> bool:
-        """Eq. 3 of the paper: whether clearly fewer columns are read than by an exact search."""
-        return self.has_tests and self.n_columns <= MAX_SHARE * self.n_features
+        """Eq. 3 of the paper: whether clearly fewer cells are read than by an exact search."""
+        n_read = min(self.n_features, self.row_cells)
+        return self.has_tests and self.n_columns <= MAX_SHARE * n_read
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether an exact search of a row reads fewer cells than there are features."""
+        return self.row_cells < self.n_features
 
 
 def _halvings(size: int, max_size: int) -> int:
