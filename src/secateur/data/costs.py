@@ -178,7 +178,7 @@ class FeatureCosts:
             )
         index = FeatureIndex(names)
         keep = np.zeros(len(names), dtype=np.bool_)
-        if self.keep is not None:
+        if _is_given(self.keep):
             keep[index.find(self.keep, parameter="keep")] = True
         groups, neighbours, labels = None, self.neighbours, list[str]()
         cost = _read_costs(self.costs, index)

@@ -170,11 +170,13 @@ class SelectionPath(codec.Saved, Refrozen):
     versions: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        names = tuple(self.feature_names)
         set_fields(
             self,
             steps=tuple(self.steps),
             stop_reason=StopReason(self.stop_reason),
-            feature_names=tuple(map(str, self.feature_names)),
+            # of a wide table the names are many, and text already
+            feature_names=names if set(map(type, names)) == {str} else tuple(map(str, names)),
             parameters=frozen_mapping("parameters", self.parameters),
             versions=frozen_mapping("versions", self.versions),
         )

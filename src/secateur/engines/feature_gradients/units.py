@@ -41,7 +41,8 @@ class Units:
         self.n_units = len(features) if self.unit is None else int(self.unit.max(initial=-1)) + 1
         self.kept: BoolArray = self._max_by_unit(cost_model.keep[features].astype(np.float64)) > 0
         # kept columns that were left out of the search (constant, duplicate) stay selected
-        self._absent = np.setdiff1d(np.flatnonzero(cost_model.keep), features)
+        kept = np.flatnonzero(cost_model.keep)
+        self._absent = kept[~np.isin(kept, features)]
         self.reset_costs()
 
     def initial_v(self, init: FloatArray | float) -> FloatArray:
