@@ -1,6 +1,7 @@
 """Rankers against LightGBM's LambdaRank: all features, few features, and training time.
 
 ./dev bench ranking                 everything, as tables on the console
+./dev bench ranking --full          the large set too
 ./dev bench ranking --quick         small sizes, to see that it runs
 ./dev bench ranking --only few      one section: all, few or time
 ./dev bench ranking --write         put the tables into docs/benchmarks/ranking.md

@@ -73,4 +73,4 @@ def problems(options: Options) -> Iterator[Queries | str]:
     """The sets, or what to say where one is not there."""
     yield real() or missing(REAL)
     yield uneven(options)
-    yield large(options)
+    yield large(options) if options.full or options.quick else "large: with --full, 4 GB and hours"
