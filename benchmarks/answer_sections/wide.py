@@ -1,4 +1,7 @@
-"""Few rows and very many columns: accuracy of fresh models on what was chosen inside of folds."""
+"""Few rows and very many columns: accuracy of fresh models on what was chosen inside of folds.
+
+The defaults of A-GBM were chosen on other tables than these: see docs/design/boosted_trees.md.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,22 @@ from common.kept import Kept
 from common.measure import N_THREADS
 from common.options import Options
 from common.table import Section, table
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_selection import f_classif, mutual_info_classif
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from answer_sections import rivals
 from secateur import AGBMClassifier, FeatureGradientsSelector, GraftingClassifier
+from secateur.model_selection.baselines import Baseline
 
 SETS = ("colon", "leukemia", "lymphoma", "GLIOMA", "TOX_171", "arcene", "warpAR10P")
 POINT = 0.01
 OURS = ("A-GBM", "Grafting", "Feature Gradients")
+JUDGES = ("trees", "linear", "1-NN")
 
 
 def choosers() -> dict[str, Callable[[Any, Any], Any]]:
@@ -32,11 +40,8 @@ def choosers() -> dict[str, Callable[[Any, Any], Any]]:
         "Grafting": lambda X, y: _support(GraftingClassifier(n_jobs=N_THREADS), X, y),
         "Feature Gradients": lambda X, y: _support(FeatureGradientsSelector(**params), X, y),
         "CEGB, tuned": rivals.tuned_cegb,
-        **{
-            f"{name} {size}": _top(name, size)
-            for name in ("top by ANOVA F", "top by mutual information")
-            for size in (20, 50)
-        },
+        **{f"{name} {size}": _top(name, size) for name in RANKERS for size in (20, 50)},
+        "L1, tuned": lambda X, y: _support(Baseline("l1", random_state=0), X, y),
         "all": lambda X, _: np.arange(X.shape[1]),
     }
 
@@ -46,7 +51,21 @@ def _support(selector: Any, X: Any, y: Any) -> Any:
 
 
 def _top(name: str, size: int) -> Callable[[Any, Any], Any]:
-    return lambda X, y: rivals.top(rivals.rankings(X, y)[name], size)
+    return lambda X, y: rivals.top(RANKERS[name](X, y), size)
+
+
+def _forest(X: Any, y: Any) -> Any:
+    forest = RandomForestClassifier(500, n_jobs=N_THREADS, random_state=0)
+    return forest.fit(X, y).feature_importances_
+
+
+RANKERS: dict[str, Callable[[Any, Any], Any]] = {
+    "top by ANOVA F": lambda X, y: np.nan_to_num(f_classif(X, y)[0]),
+    "top by mutual information": lambda X, y: mutual_info_classif(
+        X, y, random_state=0, n_jobs=N_THREADS
+    ),
+    "top by random forest": _forest,
+}
 
 
 def run(options: Options) -> Section:
@@ -60,40 +79,42 @@ def run(options: Options) -> Section:
             if data is None:
                 section.skip(missing(each))
                 return section
-            found.append(kept.get(f"wide-{each}-{name}", lambda: _score(choose, *data)))  # noqa: B023
+            found.append(kept.get(f"few-rows-{each}-{name}", lambda: _score(choose, *data)))  # noqa: B023
         mean = {key: float(np.mean([f[key] for f in found])) for key in found[0]}
         scores[name] = mean
-        cells = [f"{f['features']:.0f}: {f['trees']:.3f} {f['linear']:.3f}" for f in found]
-        rows.append([name, *cells, mean["features"], mean["trees"], mean["linear"]])
-    ours = scores["A-GBM"]
-    others = {
-        n: s for n, s in scores.items() if n not in {"A-GBM", "Grafting", "Feature Gradients"}
-    }
-    for judge in ("trees", "linear"):
+        mean["mean"] = float(np.mean([mean[judge] for judge in JUDGES]))
+        cells = [_cell(f) for f in found]
+        rows.append([name, *cells, mean["features"], *(mean[key] for key in (*JUDGES, "mean"))])
+    ours, others = scores["A-GBM"], {n: s for n, s in scores.items() if n not in OURS}
+    for judge in ("mean", *JUDGES):
         best = max(others, key=lambda name: others[name][judge])
         section.aim(f"{judge}: accuracy below {best}", others[best][judge] - ours[judge], POINT)
         section.aim(f"features / those of {best}", ours["features"] / others[best]["features"], 0.5)
     section.add(
-        "Features: accuracy of LightGBM, of logistic regression, means of three stratified folds.",
-        table(["", *names, "features", "trees", "linear"], rows),
+        "Features: accuracy of LightGBM, logistic regression, 1-NN, means of three stratified "
+        "folds; the last columns are means over the sets, at the end over the models as well.",
+        table(["", *names, "features", *JUDGES, "mean"], rows),
     )
     return section
 
 
+def _cell(found: dict[str, float]) -> str:
+    return f"{found['features']:.0f}: " + " ".join(f"{found[judge]:.3f}" for judge in JUDGES)
+
+
 def _score(choose: Callable[[Any, Any], Any], X: Any, labels: Any) -> dict[str, float]:
     y = np.unique(labels, return_inverse=True)[1]
-    sizes, trees, linear = [], [], []
+    sizes, accuracies = [], []
     for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(X, y):
         known, codes = np.unique(y[train], return_inverse=True)
         chosen = choose(X[train], codes)
         sizes.append(len(chosen))
-        trees.append(_accuracy_of_trees(X[:, chosen], y, train, test, known))
-        linear.append(_accuracy_of_linear(X[:, chosen], y, train, test))
-    return {
-        "features": float(np.mean(sizes)),
-        "trees": float(np.mean(trees)),
-        "linear": float(np.mean(linear)),
-    }
+        trees = _accuracy_of_trees(X[:, chosen], y, train, test, known)
+        others = [LogisticRegression(max_iter=2_000), KNeighborsClassifier(1)]
+        of_others = [_accuracy(model, X[:, chosen], y, train, test) for model in others]
+        accuracies.append([trees, *of_others])
+    found = dict(zip(JUDGES, np.mean(accuracies, axis=0).tolist(), strict=True))
+    return {"features": float(np.mean(sizes)), **found}
 
 
 def _accuracy_of_trees(X: Any, y: Any, train: Any, test: Any, known: Any) -> float:
@@ -106,8 +127,8 @@ def _accuracy_of_trees(X: Any, y: Any, train: Any, test: Any, known: Any) -> flo
     return float(np.mean(known[best] == y[test]))
 
 
-def _accuracy_of_linear(X: Any, y: Any, train: Any, test: Any) -> float:
+def _accuracy(model: Any, X: Any, y: Any, train: Any, test: Any) -> float:
     if X.shape[1] == 0:
         return float(np.mean(y[test] == np.bincount(y[train]).argmax()))
-    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2_000))
+    model = make_pipeline(StandardScaler(), model)
     return float(model.fit(X[train], y[train]).score(X[test], y[test]))

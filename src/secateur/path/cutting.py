@@ -138,6 +138,10 @@ class NearBest(_Rule):
     (of single fits, forward selection, nested cross-validation) are cut by `OneStandardError`.
     Where the best may be chance, both rules choose no features.
 
+    Few rows cannot tell such steps apart. Where features are ordered by resamples, a step may be
+    worse by four times as many standard errors, and the one with the most features is chosen, up to
+    the number that the rows support (``row_limit`` of the step's details).
+
     Parameters
     ----------
     tolerance : float, default=0.02
@@ -159,7 +163,7 @@ class NearBest(_Rule):
         slack = self._slack(path, best)
         if slack is None:
             return OneStandardError().choose(path)
-        return _smallest_near(path, best, slack)
+        return _smallest_near(path, best, slack, path[best].details.get(ROW_LIMIT, 0))
 
     def _why(self, path: SelectionPath, index: int) -> str:
         best = Best().choose(path)
@@ -169,6 +173,11 @@ class NearBest(_Rule):
         if index == best:
             return f"{_why_best(path, index)}; no smaller subset is as good"
         within = f"within {format_score(slack[index])} of {_size_of_best(path, best)}"
+        limit = path[best].details.get(ROW_LIMIT, 0)
+        if path[index].n_features <= limit:
+            return (
+                f"the most, of at most {limit} that so few rows support, whose {score} is {within}"
+            )
         return f"the fewest whose {score} is {within}, about as good"
 
     def _slack(self, path: SelectionPath, best: int) -> FloatArray | None:
@@ -178,7 +187,8 @@ class NearBest(_Rule):
             return None
         gain = _gain_over_none(path, best)  # infinite where all steps have features
         gain = min(gain, _LOSSES * abs(path.utilities[best])) if math.isfinite(gain) else 0.0
-        return self.multiple * errors + self.tolerance * gain
+        multiple = (_FEW_ROWS if ROW_LIMIT in path[best].details else 1.0) * self.multiple
+        return multiple * errors + self.tolerance * gain
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,14 +251,20 @@ class WithinBudget(_Rule):
 
 
 DIFFERENCE_ERROR = "difference_error"  # of a step's details: to the best step, row by row
+ROW_LIMIT = "row_limit"  # of a step's details: the most features that few rows support
 _NOT_SCORED = "; no step was scored (cv=0, or too few rows), so fewer features may be as good"
 _CHANCE = 2.0  # standard errors that the best must gain over no features
+_CHANCE_OF_FEW = 3.5  # the same for few rows, whose best of many steps is often chance
+_FEW_ROWS = 4.0  # times as many standard errors, where few rows tell little
 _LOSSES = 5.0  # the gain counts as no more than so many times the best loss
 _HALF = 0.5  # of what the best gains over none, so much is kept where all of it may be chance
 
 
-def _smallest_near(path: SelectionPath, best: int, slack: FloatArray) -> int:
-    """The fewest features with a score worse than the best by no more than the slack of a step."""
+def _smallest_near(path: SelectionPath, best: int, slack: FloatArray, limit: int = 0) -> int:
+    """The fewest features with a score worse than the best by no more than the slack of a step.
+
+    With a ``limit``, the most features up to that many, if there are any.
+    """
     near = usable(path)
     none = near[path.n_features[near] == 0]
     if len(none) and is_chance(path[best]):
@@ -259,7 +275,11 @@ def _smallest_near(path: SelectionPath, best: int, slack: FloatArray) -> int:
     if len(none) and 0.0 < gain <= slack[none].max():
         near, slack = near[path.n_features[near] > 0], np.minimum(slack, _HALF * gain)
     worse = path.utilities[best] - path.utilities[near]
-    return smallest_among(path, near[worse <= slack[near]])
+    near = near[worse <= slack[near]]
+    within = near[path.n_features[near] <= limit]
+    if len(within):
+        return best_among(path, within[path.n_features[within] == path.n_features[within].max()])
+    return smallest_among(path, near)
 
 
 def _best_or_largest(path: SelectionPath, fitting: IntArray, size: FloatArray | IntArray) -> int:
@@ -285,12 +305,13 @@ def _size_of_best(path: SelectionPath, best: int) -> str:
 
 def is_chance(best: Step) -> bool:
     """Whether the best step has no features, or is known to gain too little over none."""
-    return not best.n_features or is_small(float(best.details.get("gain_over_none", math.nan)))
+    gain = float(best.details.get("gain_over_none", math.nan))
+    return not best.n_features or is_small(gain, has_few_rows=ROW_LIMIT in best.details)
 
 
-def is_small(gain: float) -> bool:
+def is_small(gain: float, *, has_few_rows: bool = False) -> bool:
     """Whether a gain over no features, in standard errors, may be chance."""
-    return gain <= _CHANCE
+    return gain <= (_CHANCE_OF_FEW if has_few_rows else _CHANCE)
 
 
 def _why_none(path: SelectionPath, best: int) -> str:

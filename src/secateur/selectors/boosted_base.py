@@ -14,12 +14,14 @@ from secateur.data.table import Fold, Table, all_rows
 from secateur.data.target import Target
 from secateur.engines.boosted.engine import BoostedData, ValidationRows
 from secateur.engines.boosted.groups import Groups
+from secateur.engines.boosted.resampled import OrderedEngine, has_few_rows, with_larger_leaves
 from secateur.engines.boosted.search import (
     FEW_POINTS,
     GRID_POINTS,
     BoostedEngine,
     can_eliminate,
     higher_penalties,
+    is_fast,
     no_features,
     penalty_grid,
     search_params,
@@ -68,7 +70,6 @@ from secateur.typing import FloatArray, IntArray
 GRID_PATIENCE = 2  # penalties without progress after which "auto" tries no lower ones
 STOPPING_ROWS = 10_000  # the number of rows above which early_stopping="auto" holds some out
 FALLBACK = 2  # the penalty of the grid that "auto" takes where there are too few rows for folds
-FAST_ROWS = 1000  # from which on penalties are searched at a higher learning rate
 HUBER_LEVEL = 0.9  # residuals from the median beyond this quantile count as outliers by default
 
 
@@ -103,7 +104,8 @@ class BoostedSelector(StepPredictor):
     max_bins : int, default=255
         Bins per feature; columns with fewer distinct values have a bin for each.
     min_samples_leaf : "auto" or number, default="auto"
-        The smallest number of rows in a leaf; "auto" is 1 to 20, one for every 50 rows.
+        The smallest number of rows in a leaf; "auto" is 1 to 20, one for every 50 rows, or 5 where
+        features are ordered by resamples.
     l2_regularization : float, default=0.0
         Added to the curvature of a leaf, a sum over rows. Whole weights count rows; others are
         divided by their mean.
@@ -231,9 +233,8 @@ class BoostedSelector(StepPredictor):
         if not isinstance(given.penalty, float):
             return super()._folds(given)
         is_early = n_rows > STOPPING_ROWS if self.early_stopping == "auto" else self.early_stopping
-        if not is_early:
-            return [all_rows(n_rows)]
-        return [hold_out(given.strata, self.validation_fraction, given.seed, given.row_groups)]
+        held = (given.strata, self.validation_fraction, given.seed, given.row_groups)
+        return [hold_out(*held) if is_early else all_rows(n_rows)]
 
     def _engine(
         self, given: BoostedInput, folds: list[Fold], threads: Threads, progress: Progress
@@ -242,9 +243,14 @@ class BoostedSelector(StepPredictor):
         variants = self._variants(given, folds, threads)
         if isinstance(given.penalty, float):
             return [self._single_fit(variants[0], params, given, folds[0], progress)]
+        if given.penalty is None and has_few_rows(variants[0], params, folds):
+            params = with_larger_leaves(params, self.min_samples_leaf)
+            engine = OrderedEngine(variants[0], params, folds, self._patience, progress.round)
+            finish = partial(self._refit_chosen, engine)
+            return [engine.search(self._wanted_size, given.resume or (), progress, finish)]
         grids = [self._penalties(data, params, given, folds) for data in variants]
         n_fits = len(folds) + (len(folds) != 1)
-        fast = is_fast(given)  # then one variant is traced
+        fast = is_fast(given.problem.n_rows, given.penalty)  # then one variant is traced
         n_rounds = (search_params(params) if fast else params).n_rounds
         progress.expect(len(grids[0]) if fast else sum(map(len, grids)), n_fits * n_rounds)
         return [
@@ -271,7 +277,7 @@ class BoostedSelector(StepPredictor):
         elif isinstance(data, BoostedData) and can_eliminate(data, params, folds):
             more = {"limit": params.max_features, "patience": 1}
             params = replace(params, max_features=None)
-        fast, patience = is_fast(given), self._patience
+        fast, patience = is_fast(given.problem.n_rows, given.penalty), self._patience
         engine = BoostedEngine(data, params, folds, patience, progress.round, is_fast=fast)
         if "limit" in more:
             more["eliminate"] = engine.eliminate
@@ -339,12 +345,8 @@ class BoostedSelector(StepPredictor):
         group_weight: FloatArray | None = None,
     ) -> BoostedData:
         """The rows of a table, binned by their weight, with the target of the problem."""
-        if isinstance(table, StoredTable):
-            columns = table.bins
-        else:
-            columns = bin_table(
-                table, weight, max_bins=self.max_bins, threads=threads, random_state=given.seed
-            )
+        bins = partial(bin_table, max_bins=self.max_bins, threads=threads, random_state=given.seed)
+        columns = table.bins if isinstance(table, StoredTable) else bins(table, weight)
         summed = weight if group_weight is None else group_weight
         return BoostedData(
             columns,
@@ -393,8 +395,3 @@ class BoostedSelector(StepPredictor):
         if isinstance(self._read_penalty(), float):
             return Best()
         return NearBest() if self.max_features is None else OneStandardError(0.0)
-
-
-def is_fast(given: BoostedInput) -> bool:
-    """Whether penalties are searched with fewer rounds: with few rows that takes little time."""
-    return given.problem.n_rows >= FAST_ROWS and given.penalty is None

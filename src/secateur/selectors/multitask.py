@@ -23,12 +23,12 @@ from secateur.engines.boosted.multitask import (
     TasksData,
     TasksModel,
 )
+from secateur.engines.boosted.search import is_fast
 from secateur.engines.boosted.trees import BoostedModel, min_leaf_rows
 from secateur.exceptions import InputError, ParameterError, import_optional, some_of
 from secateur.model_selection.folds import is_drawn, with_classes_trained
 from secateur.selectors.base import PathSelector
 from secateur.selectors.boosted import GroupTestedSelector
-from secateur.selectors.boosted_base import is_fast
 from secateur.selectors.inputs import store_lazy
 from secateur.selectors.multitask_input import (
     MultitaskInput,
@@ -169,7 +169,7 @@ class MultitaskSelector(GroupTestedSelector):
             n_copies = len(given.fits) if given.is_wide else 1 + (has_common and not is_stored)
             self._check_design(given, n_rows * n_copies)
         own = self._tasks_data(given, folds, threads)
-        has_set = is_choice and is_fast(given) and self.task_penalty == "auto"
+        has_set = is_choice and is_fast(given.problem.n_rows, None) and self.task_penalty == "auto"
         apart = [own, replace(own, share=0.0)] if has_set else [own]
         if not has_common:
             return apart

@@ -31,6 +31,7 @@ GRID_TOP = 0.25
 GRID_BOTTOM = 0.002  # the smallest, likewise
 # The penalty of the step without features, by one that is higher than the grid already.
 FAR_ABOVE = 8.0
+FAST_ROWS = 1000  # from which on "auto" searches penalties at a higher learning rate
 SEARCH_RATE = 0.2  # the learning rate of a search; the chosen step is fitted at that of the user
 # Short fits decide which feature is dropped. On 15,000 x 300, 15 informative and 30 redundant: six
 # candidates are as good as all, three clearly worse; twice the rounds gain little, and swaps with
@@ -77,6 +78,11 @@ def search_params(params: BoostingParams) -> BoostingParams:
     rate = max(params.learning_rate, SEARCH_RATE)
     n_rounds = math.ceil(params.n_rounds * params.learning_rate / rate)
     return replace(params, learning_rate=rate, n_rounds=n_rounds)
+
+
+def is_fast(n_rows: int, penalty: object) -> bool:
+    """Whether penalties are searched with fewer rounds: with few rows that takes little time."""
+    return n_rows >= FAST_ROWS and penalty is None
 
 
 class BestRound:
@@ -233,6 +239,13 @@ class BoostedEngine:
                 break
         return best[1]
 
+    def fit_only(self, features: Sequence[IntArray], penalty: float = 0.0) -> Step:
+        """The step of a fit that may use some features only, others in each part of the rows."""
+        base = replace(self._params, penalty=penalty, max_features=None, cost_budget=None)
+        params = [replace(base, only=its) for its in features]
+        fits = self._whole_fits(params)
+        return self._fit_whole(fits, base) if fits else self._fit_by_rounds(params)
+
     def refit(self, step: Step) -> Step:
         """The step fitted to all rows at the wanted learning rate, with its features and rounds."""
         if not step.n_features:
@@ -263,17 +276,14 @@ class BoostedEngine:
         work = [sum(part.work(min(sizes), *way) for part in parts) for way in WAYS_TO_DROP]
         ways = (way for way, its in zip(WAYS_TO_DROP, work, strict=True) if its <= most)
         way = None if data.loss.by_query else next(ways, None)
-        base = replace(self._params, penalty=0.0, max_features=None)
         for size in sizes:
             penalty = float(np.nextafter(penalty, -np.inf))
             if way is None:
                 left = [with_most_gain(*its, keep, size) for its in found]
             else:
                 left = [part.down_to(size, *way) for part in parts]
-            params = [replace(base, only=its) for its in left]
-            fits = self._whole_fits(params)
-            fewer = self._fit_whole(fits, base) if fits else self._fit_by_rounds(params)
-            found = self._found[base.penalty]
+            fewer = self.fit_only(left)
+            found = self._found[0.0]
             details = {**fewer.details, "eliminated_from": step.n_features}
             yield replace(fewer, penalty=penalty, details=details)
 

@@ -1,0 +1,43 @@
+"""The order of features by resamples, from its definition: one column after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def correlation(one, other, weight):
+    """The weighted correlation of two columns; 0 where one is constant."""
+    share = weight / weight.sum()
+    one, other = one - share @ one, other - share @ other
+    scale = np.sqrt((share @ one**2) * (share @ other**2))
+    return share @ (one * other) / scale if scale > 1e-12 else 0.0
+
+
+def closeness(codes, gradient, weight):
+    """The larger sum of squared correlations with the gradients: of codes, of their squares."""
+    found = []
+    for column in codes.astype(float):
+        centred = column - np.average(column, weights=weight)
+        found.append(
+            max(
+                sum(correlation(values, g, weight) ** 2 for g in gradient)
+                for values in (centred, centred**2)
+            )
+        )
+    return np.array(found)
+
+
+def entries(shares, cost, codes, weight):
+    """Features in turn: the largest share / cost * (1 - r), r its correlation with one before."""
+    left, order, worth = [j for j in range(len(shares)) if shares[j] > 0.0], [], []
+    while left:
+        values = []
+        for j in left:
+            r = [abs(correlation(codes[j] * 1.0, codes[k] * 1.0, weight)) for k in order]
+            values.append(shares[j] / cost[j] * (1.0 - max(r, default=0.0)))
+        best = int(np.argmax(values))
+        if values[best] <= 1e-12:
+            break
+        order.append(left.pop(best))
+        worth.append(values[best])
+    return order, worth
