@@ -126,6 +126,10 @@ def show(values: dict[str, Any], picture: Path) -> Shown:
             colour = COLOURS.get(name) or mpl.colormaps["Reds"](next(shades))
             axes[0].plot(counts, 100.0 * errors, "o-", ms=2.5, color=colour, label=name)
         axes[0].set(xlabel="features", ylabel="test error in %", xscale="log")
+        lowest = min(100.0 * error for each in methods.values() for _, error in each["points"])
+        axes[0].set_ylim(
+            lowest - 0.2, lowest + 4.0
+        )  # first rounds, which name one class, are above
         axes[0].grid(alpha=0.3)
         axes[0].legend(fontsize=8)
     rows = []
