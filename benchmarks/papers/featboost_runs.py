@@ -169,6 +169,7 @@ def featboost(*, by_trees: bool = False, **params: Any) -> Callable[[Any, Any, P
             max_features=plan.most,
             epsilon=1e-18,
             random_state=0,
+            on_interrupt="keep",
             n_jobs=1,
             **params,
         ).fit(X, y)

@@ -351,5 +351,6 @@ FIGURES: dict[str, Figure] = {
         "full network did not converge on C, D and E.",
         run_times,
         show_times,
+        is_slow=True,
     ),
 }
