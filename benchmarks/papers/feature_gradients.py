@@ -364,8 +364,8 @@ def show_sparse(values: dict[str, Any], picture: Path) -> Shown:
         "others; the generated set has Zipf's frequencies and 40 columns that decide. Rows have "
         "length one, as those of rcv1. MISSION is written after its paper: three tables, at most "
         "2^18 buckets each, the rate chosen on a fifth of the training rows "
-        f"({rates}; of {tried}). The same logistic regression evaluates all; the paper used MISSION's own. "
-        "FCBF, which the paper describes but does not run, sees words as present or "
+        f"({rates}; of {tried}). The same logistic regression evaluates all; the paper used "
+        "MISSION's own. FCBF, which the paper describes but does not run, sees words as present or "
         "absent."
     )
     return Shown(" ".join(parts), differs, (table(["set, features", *methods], rows),))
