@@ -76,7 +76,8 @@ def with_rivals(curves: dict[str, Any]) -> tuple[dict[str, Any], str]:
 
 def draw(values: dict[str, Any], picture: Path, judge: str = "test error in %") -> None:
     n = len(values)
-    with subplots(picture, -(-n // 3), min(n, 3), width=3.4, height=2.6) as axes:
+    width, height = (5.2, 3.6) if n == 1 else (3.4, 2.6)
+    with subplots(picture, -(-n // 3), min(n, 3), width=width, height=height) as axes:
         for axis, (name, methods) in zip(axes, values.items(), strict=False):
             for method, splits in methods.items():
                 if splits:
