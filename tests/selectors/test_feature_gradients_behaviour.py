@@ -84,6 +84,21 @@ def test_no_arguments_select_nothing_where_there_is_nothing(seed):
     assert not FeatureGradientsSelector(random_state=0).fit(X, y).support_.any()
 
 
+@pytest.mark.parametrize(
+    ("n_columns", "is_scored", "limit"),
+    [
+        (400, True, 20),
+        (401, True, None),
+        (401, False, 8),
+    ],
+)
+def test_held_out_scores_alone_limit_wide_tables(n_columns, is_scored, limit):
+    X, y = np.random.default_rng(0).normal(size=(40, n_columns)), np.arange(40) % 2
+    selector = FeatureGradientsSelector()
+    given = selector._problem(X, y, None)
+    assert given.max_features(selector, is_scored=is_scored) == limit
+
+
 def test_a_step_without_features_is_scored_as_the_constant():
     X, y = rows(90)
     labels, expected = y > 0.4, []

@@ -125,7 +125,8 @@ class FeatureGradientsSelector(PathSelector):
         Which step of the path is chosen. None is the fewest features within one standard error of
         the best along a scored grid; an automatic grid then ends before a subset with more than
         one feature for two rows (for five, if there are no scores), times the number of classes
-        if there are more than two, unless ``max_features`` is given.
+        if there are more than two, unless ``max_features`` is given. A scored grid has no such end
+        with more than ten columns for a row.
     executor : DaskExecutor, default=None
         Computes the ``accumulate`` batches of an update on the workers of a cluster, each of which
         gets all rows; None computes them in this process.
