@@ -404,8 +404,7 @@ def show_weights(values: dict[str, Any], picture: Path) -> Shown:
     return Shown(
         f"Held-out accuracy at the size that all three reach: the chapter's weights are ahead of "
         f"AdaBoost's on {worse['AdaBoost weights']} of {n} sets and of no weights at all on "
-        f"{worse['no weights']} of {n}. Where they are not, re-weighting does not help: there the "
-        "gain over a plain ranking comes from trying the candidates.",
+        f"{worse['no weights']} of {n}. Where they are not, re-weighting does not help.",
         "Lines are inner accuracies of 1-NN, dotted after the first reset that led on. The table: "
         "held-out accuracy at the common size (in brackets), features, steps after a reset; `>`: "
         "stopped by the limit. The third line, without weights, is not in the chapter. One fold, "

@@ -105,9 +105,9 @@ def _filter(data: Set, method: str, n_rows: int) -> Any:
 def _curves(kept: Kept, methods: tuple[str, ...], names: tuple[str, ...], *, quick: bool) -> Any:
     """AUC by set, method and draw, of what is there or can be run in time."""
     found: dict[str, Any] = {name: {method: [] for method in methods} for name in names}
-    for method in methods:
-        for name in names:
-            for draw in range(1 if quick else N_DRAWS[name]):
+    for name in names:
+        for draw in range(1 if quick else N_DRAWS[name]):
+            for method in methods:
                 key = f"{name}-{method}-{draw}".replace(" ", "_")
                 if kept.has(key):
                     curve = kept.get(
@@ -125,10 +125,9 @@ def _protocol(found: dict[str, Any]) -> str:
     parts = []
     for name, by_method in found.items():
         draws = {m: len(curves) for m, curves in by_method.items()}
-        missing = [m for m, n in draws.items() if n == 0]
-        parts.append(f"{name}: {max(draws.values())} draw(s)" + (
-            f", without {', '.join(missing)} for lack of time" if missing else ""
-        ))  # fmt: skip
+        counts = ", ".join(f"{m} {n}" for m, n in draws.items() if n < N_DRAWS[name])
+        few = f" (for lack of time only: {counts})" if counts else ""
+        parts.append(f"{name}: draws {N_DRAWS[name]}{few}")
     return f"{'; '.join(parts)}. Logistic regression on each subset, AUC on test rows."
 
 
@@ -208,7 +207,7 @@ def show_orders(values: dict[str, Any], picture: Path) -> Shown:
             axis.plot(np.full(aucs.size, order), aucs.ravel(), ".", color="#6fa8dc", ms=4)
         means = [aucs.mean() for aucs in known.values()]
         axis.plot(list(known), means, "o-", color="#0b5394")
-        axis.set(xlabel="order", ylabel="test AUC", title=name)
+        axis.set(xlabel="order", ylabel="test AUC", title=name, xlim=(0.5, 6.5))
         rows.append([name, *(f"{known[k].mean():.4f}" if k in known else None for k in ORDERS)])
         if {1, 6} <= known.keys():
             n = min(len(known[1]), len(known[6]))
