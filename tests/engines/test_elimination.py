@@ -20,11 +20,13 @@ from secateur.engines.boosted.search import (
     BoostedEngine,
     Elimination,
     can_eliminate,
+    can_try,
     with_most_gain,
 )
 from secateur.engines.boosted.trees import BoostingParams
 from secateur.engines.boosted.whole_fit import boost_small
 from secateur.losses import get_loss
+from secateur.path.cutting import Best
 
 PARAMS = BoostingParams(n_rounds=40, min_samples_leaf=20)
 N_ROWS = 1500
@@ -138,11 +140,41 @@ def test_features_that_are_kept_go_before_those_with_the_largest_gain(size, expe
     assert found.tolist() == expected
 
 
-def test_features_of_different_costs_are_not_eliminated_by_loss_alone(data, fold):
-    assert can_eliminate(data, PARAMS, [fold])
+def test_short_fits_decide_with_one_cost_and_many_rows_only(data, fold):
+    assert can_try(data, [fold])
     costly = data_of(*rows(), costs=FeatureCosts([1.0] * 11 + [2.0]))
-    assert not can_eliminate(costly, PARAMS, [fold])
-    assert not can_eliminate(data, PARAMS, [Fold(np.arange(100), np.arange(100, N_ROWS))])
+    assert can_eliminate(costly, PARAMS, [fold])
+    assert not can_try(costly, [fold])
+    assert not can_try(data, [Fold(np.arange(100), np.arange(100, N_ROWS))])
+
+
+def test_features_of_a_budget_or_of_groups_are_not_eliminated(data, fold):
+    assert not can_eliminate(data, replace(PARAMS, cost_budget=3.0), [fold])
+    grouped = data_of(*rows(), costs=FeatureCosts(feature_groups=["a", "b"] * 6))
+    assert not can_eliminate(grouped, PARAMS, [fold])
+
+
+@pytest.mark.parametrize(("price", "are_first"), [(1.001, True), (1000.0, False)])
+def test_gains_are_divided_by_costs(fold, price, are_first):
+    costs = np.append(np.full(3, price), np.ones(9))  # the first three help most
+    engine = BoostedEngine(data_of(*rows(), costs=FeatureCosts(costs)), PARAMS, [fold], 10)
+    (step,) = engine.eliminate(engine.fit(0.0), [2])
+    assert (step.support < 3).tolist() == [are_first] * 2
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "more"),
+    [(300, {}), (300, {"costs": np.arange(1.0, 13.0)}), (1200, {"loss": "absolute_error"})],
+)
+def test_the_sizes_of_a_path_have_no_gaps_below_the_best(n_rows, more):
+    """Where short fits do not decide, penalties between and features of little gain fill gaps."""
+    X, y = rows(n_rows)
+    path = AGBMRegressor(random_state=0, max_iter=40, **more).fit(X, y).path_
+    best = path[Best().choose(path)].n_features
+    assert best >= 2
+    sizes = sorted({step.n_features for step in path if 0 < step.n_features <= best})
+    assert sizes[0] == 1
+    assert all(larger <= 3 * smaller for smaller, larger in pairwise(sizes))
 
 
 @pytest.mark.parametrize("more", [{"max_features": 3}, {"cut": 3}])

@@ -7,7 +7,7 @@ A family of models supplies a `PenaltyEngine`; `search_penalties` makes a `PathS
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -32,9 +32,9 @@ from secateur.typing import IntArray
 # Penalties tried between the last with few enough features and the first with too many.
 MAX_BISECTIONS = 3
 MAX_SIZE_TRIALS = 8  # the same for a wanted number of features
-# With elimination: the search for a size ends at a support so many times as large, eliminated
-# sizes fall by this factor, and the last is so many standard errors worse than the best.
-ENOUGH, SIZE_RATIO, CLEARLY = 2.25, 0.85, 2.0
+# With elimination: the search for a size ends at a support so many times as large. Eliminated sizes
+# fall by a factor, a smaller one where a step is so many standard errors worse than the best.
+ENOUGH, SIZE_RATIO, WORSE_RATIO, CLEARLY = 2.25, 0.85, 0.6, 2.0
 SIZE_TOLERANCE = 0.03  # a size this close to the wanted one, as a share of it, is near enough
 
 
@@ -139,9 +139,10 @@ def search_penalties(
     rules: Sequence[StoppingRule] = (),
     on_step: Callable[[Step], None] | None = None,
     penalty_name: str = "penalty",
-    eliminate: Callable[[Step, Sequence[int]], Iterator[Step]] | None = None,
+    eliminate: Callable[[Step, Iterable[int]], Iterator[Step]] | None = None,
     limit: int | None = None,
     patience: int | None = None,
+    fills: bool = False,
 ) -> PathSearch:
     """A search over falling penalties, one step for each; those in ``done`` are not fitted again.
 
@@ -153,11 +154,14 @@ def search_penalties(
 
     ``eliminate`` gives steps of the sizes asked for, by dropping features of an earlier step. The
     search then ends after ``patience`` penalties without progress or beyond a wanted size, goes on
-    with steps that are eliminated, and leaves out those with more features than the ``limit``.
+    with steps that are eliminated, and leaves out those with more features than the ``limit``. With
+    ``fills`` it goes on as without elimination, and only sizes that no penalty gave are eliminated.
     """
     search = _PenaltySearch(engine, done or {}, is_too_large, size, count)
     if eliminate is None:
         steps = search.trace(penalties, none)
+    elif fills:
+        steps = search.trace_and_fill(penalties, none, eliminate, patience)
     else:
         steps = search.trace_and_eliminate(penalties, eliminate, limit, patience)
     return PathSearch(steps, None, rules, on_step, penalty_name)
@@ -200,7 +204,7 @@ class _PenaltySearch:
     def trace_and_eliminate(
         self,
         penalties: Sequence[float],
-        eliminate: Callable[[Step, Sequence[int]], Iterator[Step]],
+        eliminate: Callable[[Step, Iterable[int]], Iterator[Step]],
         limit: int | None,
         patience: int | None,
     ) -> Generator[Step, None, StopReason]:
@@ -221,15 +225,50 @@ class _PenaltySearch:
         larger = [step for step in self.seen if step.n_features > max(1, size or 0)]
         if larger:
             base = min(larger, key=_mean)
-            if base.penalty in self.done:
-                self.engine.fit(base.penalty)  # what a path that is resumed does not keep
-            for step in eliminate(base, _falling_sizes(size or base.n_features - 1)):
-                yield self._scored(step)
-                best = min((s for s in self.seen if s.n_features <= allowed), key=_mean)
-                error = 0.0 if best.score is None else best.score.standard_error
-                if _mean(self.seen[-1]) > _mean(best) + CLEARLY * error:
-                    break
+            sizes = _falling_sizes(size or base.n_features - 1, partial(self._is_worse, allowed))
+            yield from self._eliminated(base, sizes, eliminate)
         return reason
+
+    def trace_and_fill(
+        self,
+        penalties: Sequence[float],
+        constant: float | None,
+        eliminate: Callable[[Step, Iterable[int]], Iterator[Step]],
+        patience: int | None,
+    ) -> Generator[Step, None, StopReason]:
+        """A step for each penalty, then of a few sizes below the best, by elimination."""
+        trace = self.trace(penalties, constant)
+        while True:
+            try:
+                yield next(trace)
+            except StopIteration as end:
+                reason: StopReason = end.value
+                break
+            if self._is_past(patience):
+                reason = StopReason.PATIENCE
+                break
+        base = min(self.seen, key=_mean)
+        known = {step.n_features for step in self.seen}
+        sizes = _falling_sizes(int(WORSE_RATIO * base.n_features), lambda: True)
+        yield from self._eliminated(base, (s for s in sizes if s not in known), eliminate)
+        return reason
+
+    def _eliminated(
+        self,
+        base: Step,
+        sizes: Iterable[int],
+        eliminate: Callable[[Step, Iterable[int]], Iterator[Step]],
+    ) -> Iterator[Step]:
+        if base.penalty in self.done:
+            self.engine.fit(base.penalty)  # what a path that is resumed does not keep
+        for step in eliminate(base, sizes):
+            yield self._scored(step)
+
+    def _is_worse(self, allowed: float) -> bool:
+        """Whether the last step is clearly worse than the best with few enough features."""
+        best = min((step for step in self.seen if step.n_features <= allowed), key=_mean)
+        error = 0.0 if best.score is None else best.score.standard_error
+        return _mean(self.seen[-1]) > _mean(best) + CLEARLY * error
 
     def _is_past(self, patience: int | None) -> bool:
         """Whether so many steps with features have not lowered the loss."""
@@ -284,16 +323,16 @@ def _mean(step: Step) -> float:
     return step.score.mean if step.score is not None and step.score.is_usable else math.inf
 
 
-def _falling_sizes(largest: int) -> list[int]:
-    """Numbers of features from the largest down to one.
+def _falling_sizes(largest: int, is_worse: Callable[[], bool] = lambda: False) -> Iterator[int]:
+    """Numbers of features from the largest down to one, fewer of them where steps are worse.
 
-    >>> _falling_sizes(20)
+    >>> list(_falling_sizes(20))
     [20, 17, 14, 11, 9, 7, 5, 4, 3, 2, 1]
     """
-    sizes = [largest]
-    while sizes[-1] > 1:
-        sizes.append(min(sizes[-1] - 1, int(SIZE_RATIO * sizes[-1])))
-    return sizes
+    size = largest
+    while size >= 1:
+        yield size
+        size = min(size - 1, int((WORSE_RATIO if is_worse() else SIZE_RATIO) * size))
 
 
 def trace_to_size(

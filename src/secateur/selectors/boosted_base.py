@@ -24,6 +24,7 @@ from secateur.engines.boosted.search import (
     is_fast,
     no_features,
     penalty_grid,
+    replaces_penalties,
     search_params,
 )
 from secateur.engines.boosted.trees import BoostingParams, min_leaf_rows
@@ -275,11 +276,13 @@ class BoostedSelector(StepPredictor):
         if given.penalty is not None or not folds:
             more = {}
         elif isinstance(data, BoostedData) and can_eliminate(data, params, folds):
-            more = {"limit": params.max_features, "patience": 1}
-            params = replace(params, max_features=None)
+            more = {"fills": True, "patience": GRID_PATIENCE}
+            if replaces_penalties(data, folds):
+                more = {"limit": params.max_features, "patience": 1}
+                params = replace(params, max_features=None)
         fast, patience = is_fast(given.problem.n_rows, given.penalty), self._patience
         engine = BoostedEngine(data, params, folds, patience, progress.round, is_fast=fast)
-        if "limit" in more:
+        if "patience" in more:
             more["eliminate"] = engine.eliminate
         search = search_penalties(
             engine,
@@ -370,7 +373,11 @@ class BoostedSelector(StepPredictor):
     ) -> list[float]:
         if isinstance(given.penalty, list):
             return given.penalty
-        few = isinstance(data, BoostedData) and can_eliminate(data, params, folds)
+        few = (
+            isinstance(data, BoostedData)
+            and can_eliminate(data, params, folds)
+            and replaces_penalties(data, folds)
+        )
         grid = penalty_grid(data, params, FEW_POINTS if few else GRID_POINTS)[few:]
         if isinstance(as_rule(self.cut), AtMost | WithinBudget):
             return [*higher_penalties(grid[0], data.cost_model), *grid]

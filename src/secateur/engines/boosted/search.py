@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -44,6 +44,7 @@ MIN_ROWS = 800  # training rows below which a quarter of them decides nothing
 # many more that are tried one by one. The first that is fast enough; else by the gains of the fits.
 WAYS_TO_DROP = ((0.0, 5), (0.05, 5), (0.1, 5), (0.2, 5), (0.3, 5))
 LITTLE_WORK = 2e8  # cells: a tenth of a second, which is always spent
+SMALL = 1e-12  # instead of a cost of 0, by which gains are divided
 MAX_WORK = 4.0  # the work of elimination, as a multiple of that of the fits it begins from
 
 
@@ -257,49 +258,69 @@ class BoostedEngine:
         params = replace(self._final, penalty=0.0, max_features=None, n_rounds=n_rounds)
         return self._data.refit(step, replace(params, cost_budget=None))
 
-    def eliminate(self, step: Step, sizes: Sequence[int]) -> Iterator[Step]:
+    def eliminate(self, step: Step, sizes: Iterable[int]) -> Iterator[Step]:
         """Steps of falling sizes, by backward elimination from the features of an earlier step.
 
         Each fold drops features of its own, which its validation rows do not choose. A step has no
-        penalty of its own: its number is just below that of the step it comes from. For a loss by
-        query the gains decide: NDCG of few queries is too noisy for trials.
+        penalty of its own: its number is just below that of the step it comes from.
         """
         data, penalty = self._data, step.penalty
         if not isinstance(data, BoostedData) or penalty not in self._found:
             return
         found, keep = self._found[penalty], data.cost_model.keep
-        pairs = zip(self._parts, found, strict=True)
-        parts = [Elimination(data, self._params, fold.train, its[0]) for fold, its in pairs]
-        n_trained = step.model.n_rounds * sum(len(part.train) for part in self._parts)
-        begun = tree_cells(n_trained * data.cells_per_row(), self._params, data.loss)
-        most = max(LITTLE_WORK, MAX_WORK * begun)
-        work = [sum(part.work(min(sizes), *way) for part in parts) for way in WAYS_TO_DROP]
-        ways = (way for way, its in zip(WAYS_TO_DROP, work, strict=True) if its <= most)
-        way = None if data.loss.by_query else next(ways, None)
+        cost = np.maximum(data.cost_model.costs(keep), SMALL)
+        trials = self._trials(step) if can_try(data, self._parts) else None
         for size in sizes:
             penalty = float(np.nextafter(penalty, -np.inf))
-            if way is None:
-                left = [with_most_gain(*its, keep, size) for its in found]
+            if trials is None:
+                left = [with_most_gain(its, gain / cost[its], keep, size) for its, gain in found]
             else:
-                left = [part.down_to(size, *way) for part in parts]
+                left = [part.down_to(size, *trials[1]) for part in trials[0]]
             fewer = self.fit_only(left)
             found = self._found[0.0]
             details = {**fewer.details, "eliminated_from": step.n_features}
             yield replace(fewer, penalty=penalty, details=details)
 
+    def _trials(self, step: Step) -> tuple[list[Elimination], tuple[float, int]] | None:
+        """Short fits of each fold, and how many features they drop at once; None if too slow."""
+        data = self._data
+        assert isinstance(data, BoostedData)  # noqa: S101  # see `eliminate`
+        pairs = zip(self._parts, self._found[step.penalty], strict=True)
+        parts = [Elimination(data, self._params, fold.train, its[0]) for fold, its in pairs]
+        n_trained = step.model.n_rounds * sum(len(part.train) for part in self._parts)
+        begun = tree_cells(n_trained * data.cells_per_row(), self._params, data.loss)
+        most = max(LITTLE_WORK, MAX_WORK * begun)
+        for way in WAYS_TO_DROP:
+            if sum(part.work(1, *way) for part in parts) <= most:
+                return parts, way
+        return None
+
 
 def can_eliminate(data: BoostedData, params: BoostingParams, folds: Sequence[Fold]) -> bool:
-    """Whether features can be dropped by loss or gain: exact searches, features of one cost."""
-    model = data.cost_model
-    cost = model.costs(model.keep)[~model.keep]
+    """Whether features can be dropped: exact searches, costs that do not depend on each other."""
+    is_plain = data.groups is None and data.cost_model.is_plain
+    return is_plain and params.cost_budget is None and bool(folds)
+
+
+def replaces_penalties(data: BoostedData, folds: Sequence[Fold]) -> bool:
+    """Whether the sizes below that of a low penalty are better found by dropping features.
+
+    Short fits have to say which, or NDCG by query; else high penalties find better subsets than the
+    features with the largest gains at a low one.
+    """
+    return data.loss.by_query or can_try(data, folds)
+
+
+def can_try(data: BoostedData, folds: Sequence[Fold]) -> bool:
+    """Whether short fits can say which feature to drop; else the gains of the fits do.
+
+    For a loss by query the gains decide: NDCG of few queries is too noisy.
+    """
+    keep = data.cost_model.keep
     return (
-        data.groups is None
-        and data.category is None
-        and (data.loss.name in LOSSES or data.loss.by_query)
-        and model.is_plain
-        and params.cost_budget is None
-        and len(np.unique(cost)) == 1
-        and bool(folds)
+        data.category is None
+        and data.loss.name in LOSSES
+        and len(np.unique(data.cost_model.costs(keep)[~keep])) == 1
         and min(len(fold.train) for fold in folds) >= MIN_ROWS
     )
 
