@@ -308,7 +308,7 @@ def replaces_penalties(data: BoostedData, folds: Sequence[Fold]) -> bool:
     Short fits have to say which, or NDCG by query; else high penalties find better subsets than the
     features with the largest gains at a low one.
     """
-    return data.loss.by_query or can_try(data, folds)
+    return can_try(data, folds) or (data.loss.by_query and _has_many(folds))
 
 
 def can_try(data: BoostedData, folds: Sequence[Fold]) -> bool:
@@ -317,12 +317,12 @@ def can_try(data: BoostedData, folds: Sequence[Fold]) -> bool:
     For a loss by query the gains decide: NDCG of few queries is too noisy.
     """
     keep = data.cost_model.keep
-    return (
-        data.category is None
-        and data.loss.name in LOSSES
-        and len(np.unique(data.cost_model.costs(keep)[~keep])) == 1
-        and min(len(fold.train) for fold in folds) >= MIN_ROWS
-    )
+    has_one_cost = len(np.unique(data.cost_model.costs(keep)[~keep])) == 1
+    return data.category is None and data.loss.name in LOSSES and has_one_cost and _has_many(folds)
+
+
+def _has_many(folds: Sequence[Fold]) -> bool:
+    return min(len(fold.train) for fold in folds) >= MIN_ROWS
 
 
 def with_most_gain(support: IntArray, gains: FloatArray, keep: BoolArray, size: int) -> IntArray:
