@@ -14,15 +14,15 @@ from secateur.data.binning import bin_table, take_columns
 from secateur.data.costs import FeatureCosts
 from secateur.data.frames import read_table
 from secateur.data.table import Fold
-from secateur.engines.boosted import search
-from secateur.engines.boosted.engine import BoostedData
-from secateur.engines.boosted.search import (
-    BoostedEngine,
+from secateur.engines.boosted import elimination
+from secateur.engines.boosted.elimination import (
     Elimination,
     can_eliminate,
     can_try,
     with_most_gain,
 )
+from secateur.engines.boosted.engine import BoostedData
+from secateur.engines.boosted.search import BoostedEngine
 from secateur.engines.boosted.trees import BoostingParams
 from secateur.engines.boosted.whole_fit import boost_small
 from secateur.losses import get_loss
@@ -62,7 +62,9 @@ def fold():
 
 def naive_elimination(data, train, features, size):
     """The same by its definition: every feature is tried, every fit is made again."""
-    params = replace(PARAMS, learning_rate=search.SHORT_RATE, n_rounds=search.SHORT_ROUNDS)
+    params = replace(
+        PARAMS, learning_rate=elimination.SHORT_RATE, n_rounds=elimination.SHORT_ROUNDS
+    )
     order = np.lexsort((np.random.default_rng(0).random(len(train)), data.target[train]))
     order = train[order]
     held = order[3::4]
@@ -124,8 +126,8 @@ def test_steps_have_the_sizes_asked_for_and_scores_of_their_own(data, fold):
 def test_where_trials_take_too_much_work_the_features_of_least_gain_go(data, fold, monkeypatch):
     engine = BoostedEngine(data, PARAMS, [fold], 10)
     base = engine.fit(0.0)
-    monkeypatch.setattr(search, "MAX_WORK", 0.0)
-    monkeypatch.setattr(search, "LITTLE_WORK", 0.0)
+    monkeypatch.setattr(elimination, "MAX_WORK", 0.0)
+    monkeypatch.setattr(elimination, "LITTLE_WORK", 0.0)
     steps = list(engine.eliminate(base, [6, 3]))
     assert [step.n_features for step in steps] == [6, 3]
     for before, after in pairwise([base, *steps]):

@@ -16,7 +16,8 @@ from secateur.data.costs import FeatureCosts
 from secateur.data.frames import read_table
 from secateur.engines.boosted import resampled
 from secateur.engines.boosted.engine import BoostedData
-from secateur.engines.boosted.resampled import FeatureOrder, closeness, draw_rows, has_few_rows
+from secateur.engines.boosted.resampled import FeatureOrder, closeness, draw_rows
+from secateur.engines.boosted.search import has_few_rows
 from secateur.engines.boosted.trees import BoostingParams
 from secateur.exceptions import EmptySelectionWarning
 from secateur.losses import get_loss

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -118,7 +119,7 @@ def fit_whole(task: Task, *, sparse=False, held=()) -> tuple[Fit, WholeFit]:
     assert suits(LocalExecutor(blocks), *given)
     fit = WholeFit(LocalExecutor(blocks), *given)
     n_rounds = given[-1].n_rounds
-    fit.advance(n_rounds, fit.buffers())
+    deque(fit.grow(n_rounds, fit.buffers()), 0)
     return Fit([fit.step(n) for n in range(1, n_rounds + 1)], blocks, columns), fit
 
 

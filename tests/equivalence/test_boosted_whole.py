@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 
 import numpy as np
@@ -124,8 +125,8 @@ def test_a_fit_can_be_begun_again_at_another_penalty():
     task = make_task("log_loss", n_rows=300, n_features=20, penalty=0.05, n_rounds=6)
     _, fit = fit_whole(task)
     fit.begin(BoostingParams(**{**task.params, "penalty": 0.001}))
-    fit.advance(2, fit.buffers())
-    fit.advance(6, fit.buffers())
+    deque(fit.grow(2, fit.buffers()), 0)
+    deque(fit.grow(6, fit.buffers()), 0)
     other = fit_engine(task.with_params(penalty=0.001)).steps[-1]
     assert fit.step(6).order.tolist() == other.order.tolist()
     assert fit.step(6).objective == other.objective

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 from itertools import pairwise
 
@@ -142,7 +143,7 @@ def test_trees_grown_in_one_call_each_are_the_same(case):
     run = data.run(fold, params)
     buffers = whole.buffers()
     for last in (1, 4):  # at once and by and by
-        whole.advance(last, buffers)
+        deque(whole.grow(last, buffers), 0)
     for n_rounds, step in enumerate(run.steps, start=1):
         same = whole.step(n_rounds)
         assert_same_step(step, same)
@@ -150,7 +151,7 @@ def test_trees_grown_in_one_call_each_are_the_same(case):
             run.fold_losses(step).losses, whole.losses_after(n_rounds).losses
         )
     whole.begin(replace(params, penalty=0.5 * params.penalty))
-    whole.advance(4, buffers)
+    deque(whole.grow(4, buffers), 0)
     *_, last = data.run(fold, replace(params, penalty=0.5 * params.penalty)).steps
     assert_same_step(last, whole.step(4))
 

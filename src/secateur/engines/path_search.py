@@ -37,6 +37,8 @@ MAX_SIZE_TRIALS = 8  # the same for a wanted number of features
 ENOUGH, SIZE_RATIO, WORSE_RATIO, CLEARLY = 2.25, 0.85, 0.6, 2.0
 SIZE_TOLERANCE = 0.03  # a size this close to the wanted one, as a share of it, is near enough
 
+Eliminate = Callable[[Step, Iterable[int]], Iterator[Step]]
+
 
 class PenaltyEngine(Protocol):
     """Models of one family on fixed rows and folds, fitted at one penalty after another."""
@@ -139,7 +141,7 @@ def search_penalties(
     rules: Sequence[StoppingRule] = (),
     on_step: Callable[[Step], None] | None = None,
     penalty_name: str = "penalty",
-    eliminate: Callable[[Step, Iterable[int]], Iterator[Step]] | None = None,
+    eliminate: Eliminate | None = None,
     limit: int | None = None,
     patience: int | None = None,
     fills: bool = False,
@@ -161,7 +163,7 @@ def search_penalties(
     if eliminate is None:
         steps = search.trace(penalties, none)
     elif fills:
-        steps = search.trace_and_fill(penalties, none, eliminate, patience)
+        steps = search.trace(penalties, none, eliminate, patience)
     else:
         steps = search.trace_and_eliminate(penalties, eliminate, limit, patience)
     return PathSearch(steps, None, rules, on_step, penalty_name)
@@ -180,17 +182,22 @@ class _PenaltySearch:
     seen: list[Step] = field(default_factory=list)
 
     def trace(
-        self, penalties: Sequence[float], constant: float | None
+        self,
+        penalties: Sequence[float],
+        constant: float | None,
+        eliminate: Eliminate | None = None,
+        patience: int | None = None,
     ) -> Generator[Step, None, StopReason]:
-        """A step for each penalty, with its score."""
+        """A step for each penalty, with its score; then a few sizes below the best."""
         empty = None if constant is None else self._scored(self.engine.fit(constant))
         before: Step | None = None
+        reason = StopReason.FINISHED
         for penalty in penalties:
             step = self.done[penalty] if penalty in self.done else self.engine.fit(penalty)
             if before is not None and self.is_too_large(step):
                 yield from self._nearer(before, penalty)
-                yield from self._none_instead(empty)
-                return StopReason.MAX_FEATURES
+                reason = StopReason.MAX_FEATURES
+                break
             step = self._scored(step)
             if before is not None and self.size is not None and self._is_beyond(step):
                 if self.count(before.support) < self.size:
@@ -198,13 +205,21 @@ class _PenaltySearch:
                 self.size = None
             yield step
             before = step
+            if self._is_past(patience):
+                reason = StopReason.PATIENCE
+                break
+        if eliminate is not None:
+            base = min(self.seen, key=_mean)
+            known = {step.n_features for step in self.seen}
+            sizes = _falling_sizes(int(WORSE_RATIO * base.n_features), lambda: True)
+            yield from self._eliminated(base, (s for s in sizes if s not in known), eliminate)
         yield from self._none_instead(empty)
-        return StopReason.FINISHED
+        return reason
 
     def trace_and_eliminate(
         self,
         penalties: Sequence[float],
-        eliminate: Callable[[Step, Iterable[int]], Iterator[Step]],
+        eliminate: Eliminate,
         limit: int | None,
         patience: int | None,
     ) -> Generator[Step, None, StopReason]:
@@ -229,40 +244,10 @@ class _PenaltySearch:
             yield from self._eliminated(base, sizes, eliminate)
         return reason
 
-    def trace_and_fill(
-        self,
-        penalties: Sequence[float],
-        constant: float | None,
-        eliminate: Callable[[Step, Iterable[int]], Iterator[Step]],
-        patience: int | None,
-    ) -> Generator[Step, None, StopReason]:
-        """A step for each penalty, then of a few sizes below the best, by elimination."""
-        trace = self.trace(penalties, constant)
-        while True:
-            try:
-                yield next(trace)
-            except StopIteration as end:
-                reason: StopReason = end.value
-                break
-            if self._is_past(patience):
-                reason = StopReason.PATIENCE
-                break
-        base = min(self.seen, key=_mean)
-        known = {step.n_features for step in self.seen}
-        sizes = _falling_sizes(int(WORSE_RATIO * base.n_features), lambda: True)
-        yield from self._eliminated(base, (s for s in sizes if s not in known), eliminate)
-        return reason
-
-    def _eliminated(
-        self,
-        base: Step,
-        sizes: Iterable[int],
-        eliminate: Callable[[Step, Iterable[int]], Iterator[Step]],
-    ) -> Iterator[Step]:
+    def _eliminated(self, base: Step, sizes: Iterable[int], eliminate: Eliminate) -> Iterator[Step]:
         if base.penalty in self.done:
             self.engine.fit(base.penalty)  # what a path that is resumed does not keep
-        for step in eliminate(base, sizes):
-            yield self._scored(step)
+        return map(self._scored, eliminate(base, sizes))
 
     def _is_worse(self, allowed: float) -> bool:
         """Whether the last step is clearly worse than the best with few enough features."""

@@ -12,19 +12,19 @@ from secateur._kernels.threads import Threads
 from secateur.data.binning import bin_table
 from secateur.data.table import Fold, Table, all_rows
 from secateur.data.target import Target
+from secateur.engines.boosted.elimination import can_eliminate, replaces_penalties
 from secateur.engines.boosted.engine import BoostedData, ValidationRows
 from secateur.engines.boosted.groups import Groups
-from secateur.engines.boosted.resampled import OrderedEngine, has_few_rows, with_larger_leaves
+from secateur.engines.boosted.resampled import OrderedEngine, with_larger_leaves
 from secateur.engines.boosted.search import (
     FEW_POINTS,
     GRID_POINTS,
     BoostedEngine,
-    can_eliminate,
+    has_few_rows,
     higher_penalties,
     is_fast,
     no_features,
     penalty_grid,
-    replaces_penalties,
     search_params,
 )
 from secateur.engines.boosted.trees import BoostingParams, min_leaf_rows
@@ -275,11 +275,11 @@ class BoostedSelector(StepPredictor):
         more: dict[str, Any] = {"rules": [Patience(GRID_PATIENCE)]}
         if given.penalty is not None or not folds:
             more = {}
-        elif isinstance(data, BoostedData) and can_eliminate(data, params, folds):
+        elif replaces_penalties(data, params, folds):
+            more = {"limit": params.max_features, "patience": 1}
+            params = replace(params, max_features=None)
+        elif can_eliminate(data, params, folds):
             more = {"fills": True, "patience": GRID_PATIENCE}
-            if replaces_penalties(data, folds):
-                more = {"limit": params.max_features, "patience": 1}
-                params = replace(params, max_features=None)
         fast, patience = is_fast(given.problem.n_rows, given.penalty), self._patience
         engine = BoostedEngine(data, params, folds, patience, progress.round, is_fast=fast)
         if "patience" in more:
@@ -373,11 +373,7 @@ class BoostedSelector(StepPredictor):
     ) -> list[float]:
         if isinstance(given.penalty, list):
             return given.penalty
-        few = (
-            isinstance(data, BoostedData)
-            and can_eliminate(data, params, folds)
-            and replaces_penalties(data, folds)
-        )
+        few = replaces_penalties(data, params, folds)
         grid = penalty_grid(data, params, FEW_POINTS if few else GRID_POINTS)[few:]
         if isinstance(as_rule(self.cut), AtMost | WithinBudget):
             return [*higher_penalties(grid[0], data.cost_model), *grid]

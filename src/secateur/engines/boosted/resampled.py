@@ -8,7 +8,7 @@ are the first features of that order. In each fold only its training rows make t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,7 @@ from secateur.data.table import Fold
 from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.search import BoostedEngine
 from secateur.engines.boosted.trees import BoostingParams
-from secateur.engines.boosted.whole_fit import LOSSES, boost_small
+from secateur.engines.boosted.whole_fit import boost_small
 from secateur.engines.limits import Limits
 from secateur.engines.path_search import PathSearch, search_penalties
 from secateur.path.cutting import ROW_LIMIT
@@ -29,8 +29,6 @@ from secateur.path.path import SelectionPath
 from secateur.path.step import Step
 from secateur.typing import CodeArray, FloatArray, IntArray
 
-MAX_ROWS = 500  # fewer than these, ...
-COLUMNS_PER_ROW = 2  # ... and at least so many columns for each
 # What follows was chosen on lung_small, nci9, chowdary, Yale, pixraw10P and two synthetic tables:
 # see docs/design/boosted_trees.md.
 MAX_CANDIDATES = 500  # the columns that are closest to the target one by one
@@ -44,22 +42,6 @@ MIN_COST = 1e-12  # of features that cost nothing
 FLAT = 1e-12  # a smaller share of the mean square is rounding
 SMALL = 1e-300  # instead of a division by zero
 NO_GAIN = 1e30  # a penalty that no split is worth
-
-
-def has_few_rows(data: Any, params: BoostingParams, folds: Sequence[Fold]) -> bool:
-    """Whether an automatic search orders features by resamples."""
-    return (
-        isinstance(data, BoostedData)
-        and len(data.target) < MAX_ROWS
-        and COLUMNS_PER_ROW * len(data.target) <= data.columns.n_features
-        and data.groups is None
-        and data.category is None
-        and data.loss.name in LOSSES
-        and data.cost_model.is_plain
-        and data.cost_model.sources is None
-        and params.subsample == params.feature_subsample == 1.0
-        and bool(folds)
-    )
 
 
 def with_larger_leaves(params: BoostingParams, min_samples_leaf: object) -> BoostingParams:

@@ -1,25 +1,24 @@
-"""Boosted fits at one penalty after another, and backward elimination from one of them."""
+"""Boosted fits at one penalty after another."""
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from secateur.data.binning import BinnedColumns, described, take_columns
 from secateur.data.costs import CostModel
 from secateur.data.table import Fold
+from secateur.engines.boosted.elimination import Dropping
 from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.trees import BoostingParams
-from secateur.engines.boosted.whole_fit import LOSSES, CompiledFit, boost_small, largest_buffers
+from secateur.engines.boosted.whole_fit import LOSSES, CompiledFit, largest_buffers
 from secateur.engines.fold_losses import FoldLosses, mean_of
-from secateur.losses import Loss
 from secateur.path.step import Step
-from secateur.typing import BoolArray, FloatArray, IntArray
+from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from secateur.engines.boosted.multitask import TasksData
@@ -32,20 +31,11 @@ GRID_BOTTOM = 0.002  # the smallest, likewise
 # The penalty of the step without features, by one that is higher than the grid already.
 FAR_ABOVE = 8.0
 FAST_ROWS = 1000  # from which on "auto" searches penalties at a higher learning rate
+# Fewer rows than these, and so many columns for each: features are ordered by resamples.
+FEW_ROWS, COLUMNS_PER_ROW = 500, 2
+TRIAL_RATE, TRIAL_ROUNDS = 0.3, 30  # of a trial
+SHORT_PATIENCE = 5  # rounds of a trial without progress
 SEARCH_RATE = 0.2  # the learning rate of a search; the chosen step is fitted at that of the user
-# Short fits decide which feature is dropped. On 15,000 x 300, 15 informative and 30 redundant: six
-# candidates are as good as all, three clearly worse; twice the rounds gain little, and swaps with
-# features that were dropped before gain nothing on other rows.
-SHORT_RATE, SHORT_ROUNDS = 0.3, 30
-SHORT_PATIENCE = 5  # rounds of short fits without progress
-MAX_ROWS = 12_000  # of short fits; half of them find worse subsets
-MIN_ROWS = 800  # training rows below which a quarter of them decides nothing
-# How features are dropped by short fits: how many together, as a share of those left, and of how
-# many more that are tried one by one. The first that is fast enough; else by the gains of the fits.
-WAYS_TO_DROP = ((0.0, 5), (0.05, 5), (0.1, 5), (0.2, 5), (0.3, 5))
-LITTLE_WORK = 2e8  # cells: a tenth of a second, which is always spent
-SMALL = 1e-12  # instead of a cost of 0, by which gains are divided
-MAX_WORK = 4.0  # the work of elimination, as a multiple of that of the fits it begins from
 
 
 def penalty_grid(
@@ -84,6 +74,22 @@ def search_params(params: BoostingParams) -> BoostingParams:
 def is_fast(n_rows: int, penalty: object) -> bool:
     """Whether penalties are searched with fewer rounds: with few rows that takes little time."""
     return n_rows >= FAST_ROWS and penalty is None
+
+
+def has_few_rows(data: Any, params: BoostingParams, folds: Sequence[Fold]) -> bool:
+    """Whether an automatic search orders features by resamples."""
+    return (
+        isinstance(data, BoostedData)
+        and len(data.target) < FEW_ROWS
+        and COLUMNS_PER_ROW * len(data.target) <= data.columns.n_features
+        and data.groups is None
+        and data.category is None
+        and data.loss.name in LOSSES
+        and data.cost_model.is_plain
+        and data.cost_model.sources is None
+        and params.subsample == params.feature_subsample == 1.0
+        and bool(folds)
+    )
 
 
 class BestRound:
@@ -178,7 +184,7 @@ class BoostedEngine:
         while n_done < n_rounds and not best.is_past(n_done):
             last = min(n_done + self._patience, n_rounds) if folds else n_rounds
             threads.share(
-                lambda worker, i: fits[i].advance(last, buffers[worker]),  # noqa: B023  # at once
+                lambda worker, i: deque(fits[i].grow(last, buffers[worker]), 0),  # noqa: B023  # at once
                 len(fits),
             )
             for n in range(n_done + 1, last + 1):
@@ -228,7 +234,7 @@ class BoostedEngine:
 
         It ends after ``n_worse`` penalties without progress.
         """
-        params = replace(self._params, learning_rate=SHORT_RATE, n_rounds=SHORT_ROUNDS)
+        params = replace(self._params, learning_rate=TRIAL_RATE, n_rounds=TRIAL_ROUNDS)
         engine = BoostedEngine(self._data, params, self._folds[:1], SHORT_PATIENCE)
         best, since = (np.inf, [FoldLosses(np.full(1, np.inf), np.ones(1))]), 0
         for penalty in penalties:
@@ -267,154 +273,15 @@ class BoostedEngine:
         data, penalty = self._data, step.penalty
         if not isinstance(data, BoostedData) or penalty not in self._found:
             return
-        found, keep = self._found[penalty], data.cost_model.keep
-        cost = np.maximum(data.cost_model.costs(keep), SMALL)
-        trials = self._trials(step) if can_try(data, self._parts) else None
+        found, rounds = self._found[penalty], step.model.n_rounds
+        supports = [support for support, _ in found]
+        base = replace(self._params, penalty=0.0, max_features=None)
+        dropping = Dropping(data, self._params, self._parts, supports, rounds)
         for size in sizes:
             penalty = float(np.nextafter(penalty, -np.inf))
-            if trials is None:
-                left = [with_most_gain(its, gain / cost[its], keep, size) for its, gain in found]
-            else:
-                left = [part.down_to(size, *trials[1]) for part in trials[0]]
-            fewer = self.fit_only(left)
+            params = [replace(base, only=its) for its in dropping.down_to(size, found)]
+            fits = self._whole_fits(params)
+            fewer = self._fit_whole(fits, base) if fits else self._fit_by_rounds(params)
             found = self._found[0.0]
             details = {**fewer.details, "eliminated_from": step.n_features}
             yield replace(fewer, penalty=penalty, details=details)
-
-    def _trials(self, step: Step) -> tuple[list[Elimination], tuple[float, int]] | None:
-        """Short fits of each fold, and how many features they drop at once; None if too slow."""
-        data = self._data
-        assert isinstance(data, BoostedData)  # noqa: S101  # see `eliminate`
-        pairs = zip(self._parts, self._found[step.penalty], strict=True)
-        parts = [Elimination(data, self._params, fold.train, its[0]) for fold, its in pairs]
-        n_trained = step.model.n_rounds * sum(len(part.train) for part in self._parts)
-        begun = tree_cells(n_trained * data.cells_per_row(), self._params, data.loss)
-        most = max(LITTLE_WORK, MAX_WORK * begun)
-        for way in WAYS_TO_DROP:
-            if sum(part.work(1, *way) for part in parts) <= most:
-                return parts, way
-        return None
-
-
-def can_eliminate(data: BoostedData, params: BoostingParams, folds: Sequence[Fold]) -> bool:
-    """Whether features can be dropped: exact searches, costs that do not depend on each other."""
-    is_plain = data.groups is None and data.cost_model.is_plain
-    return is_plain and params.cost_budget is None and bool(folds)
-
-
-def replaces_penalties(data: BoostedData, folds: Sequence[Fold]) -> bool:
-    """Whether the sizes below that of a low penalty are better found by dropping features.
-
-    Short fits have to say which, or NDCG by query; else high penalties find better subsets than the
-    features with the largest gains at a low one.
-    """
-    return can_try(data, folds) or (data.loss.by_query and _has_many(folds))
-
-
-def can_try(data: BoostedData, folds: Sequence[Fold]) -> bool:
-    """Whether short fits can say which feature to drop; else the gains of the fits do.
-
-    For a loss by query the gains decide: NDCG of few queries is too noisy.
-    """
-    keep = data.cost_model.keep
-    has_one_cost = len(np.unique(data.cost_model.costs(keep)[~keep])) == 1
-    return data.category is None and data.loss.name in LOSSES and has_one_cost and _has_many(folds)
-
-
-def _has_many(folds: Sequence[Fold]) -> bool:
-    return min(len(fold.train) for fold in folds) >= MIN_ROWS
-
-
-def with_most_gain(support: IntArray, gains: FloatArray, keep: BoolArray, size: int) -> IntArray:
-    """So many of the features: those that are kept anyway, then those with the largest gains."""
-    order = np.lexsort((-gains, ~keep[support]))
-    return np.sort(support[order[: max(size, int(keep[support].sum()))]])
-
-
-def tree_cells(n_cells: float, params: BoostingParams, loss: Loss) -> float:
-    """The cells that trees add up, about, for so many of their root nodes: by depth and output.
-
-    It does not depend on how rows are held or searched, so neither does what is made of it.
-    """
-    return n_cells * (1.0 + 0.4 * (params.max_depth - 1)) * loss.n_outputs
-
-
-class Elimination:
-    """Drops features one after the other, by short fits on some of the training rows.
-
-    Of those with the least gain, the one goes without which a fit on three quarters of the rows
-    predicts the last quarter best. ``features`` are those that are left.
-    """
-
-    def __init__(
-        self, data: BoostedData, params: BoostingParams, train: IntArray, support: IntArray
-    ) -> None:
-        self._loss, self._threads = data.loss, data.threads
-        self._params = replace(
-            params, penalty=0.0, learning_rate=SHORT_RATE, n_rounds=SHORT_ROUNDS, max_features=None
-        )
-        rng = np.random.default_rng(params.seed)
-        by_target = np.lexsort((rng.random(len(train)), data.target[train]))
-        rows = train[by_target[:: -(-len(train) // MAX_ROWS)]]
-        is_held = np.arange(len(rows)) % 4 == 3
-        self._fold = Fold(np.flatnonzero(~is_held), np.flatnonzero(is_held))
-        self._target, self._weight = data.target[rows], data.weight[rows]
-        self._data, self._rows = data, rows
-        self._support, self._is_kept = support, data.cost_model.keep[support]
-        self._left, self._gains = np.arange(len(support)), np.empty(0)
-
-    @cached_property
-    def _columns(self) -> BinnedColumns:
-        return described(
-            self._data.columns, self._support, self._data.codes(self._rows, self._support)
-        )
-
-    def work(self, size: int, share: float, n_more: int) -> float:
-        """The cells to be added up until so many features are left, about."""
-        k, cells = len(self._support), 0.0
-        while k > size:
-            n_drop = min(max(1, int(share * k)), k - size)
-            cells += (n_drop + n_more) * k
-            k -= n_drop
-        cells *= len(self._fold.train) * SHORT_ROUNDS
-        return tree_cells(cells, self._params, self._loss)
-
-    def down_to(self, size: int, share: float, n_more: int) -> IntArray:
-        """Drop features until so many are left, a share of them at once; returns the others.
-
-        Those that are dropped are the best of ``n_more`` candidates more.
-        """
-        if not len(self._gains):
-            self._gains = self._fit(self._left)[1]
-        while len(self._left) > size and not self._is_kept[self._left].all():
-            n_drop = max(1, int(share * len(self._left)))
-            self._drop(min(n_drop, len(self._left) - size), n_more)
-        return self._support[self._left]
-
-    def _drop(self, n_drop: int, n_more: int) -> None:
-        """Drop the features whose absence costs least, of those with the least gain."""
-        by_gain = np.argsort(self._gains, kind="stable")
-        by_gain = by_gain[~self._is_kept[self._left[by_gain]]]
-        candidates = by_gain[: n_drop + n_more]
-        if len(candidates) <= n_drop:
-            self._left = np.delete(self._left, candidates)
-            self._gains = self._fit(self._left)[1]
-            return
-        found: list[tuple[float, FloatArray]] = [(np.inf, np.empty(0))] * len(candidates)
-
-        def leave_out(_: int, number: int) -> None:
-            found[number] = self._fit(np.delete(self._left, candidates[number]))
-
-        self._threads.share(leave_out, len(candidates))
-        order = np.argsort([loss for loss, _ in found], kind="stable")[:n_drop]
-        gains = np.insert(found[order[0]][1], candidates[order[0]], 0.0)
-        self._gains = np.delete(gains, candidates[order])
-        self._left = np.delete(self._left, candidates[order])
-
-    def _fit(self, places: IntArray) -> tuple[float, FloatArray]:
-        """The mean loss of the held rows, and the gain of each feature."""
-        given = (self._target, self._weight, self._loss, self._params, self._fold)
-        raw, gains, _ = boost_small(take_columns(self._columns, places), *given)
-        held = self._fold.test
-        losses = self._loss.scores(self._target[held], raw[:, held])
-        return float(np.average(losses, weights=self._weight[held])), gains

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
@@ -78,8 +79,8 @@ class CompiledFit(Protocol):
     def buffers(self) -> tuple[AnyArray, ...]:
         """What the fit needs while it advances."""
 
-    def advance(self, n_rounds: int, buffers: tuple[AnyArray, ...]) -> None:
-        """Add rounds until there are so many."""
+    def grow(self, n_rounds: int, buffers: tuple[AnyArray, ...]) -> Iterator[None]:
+        """Add rounds until there are so many, some between two yields."""
 
     def losses_after(self, n_rounds: int) -> FoldLosses:
         """The losses of the rows that are held out after so many rounds."""
@@ -98,7 +99,7 @@ class CompiledFit(Protocol):
         buffers, n_rounds = self.buffers(), self._params.n_rounds
         for first in range(0, n_rounds, STEP_ROUNDS):
             last = min(first + STEP_ROUNDS, n_rounds)
-            self.advance(last, buffers)
+            deque(self.grow(last, buffers), 0)
             entered_at = self.rounds_of_entries()
             changes = np.unique(entered_at[(entered_at > first) & (entered_at < last)])
             for n in (*changes.tolist(), last):
@@ -182,15 +183,11 @@ class WholeFit(CompiledFit):
         """What the fit needs while it advances."""
         return tree_buffers(self._begun.columns, self._params.max_depth)
 
-    def advance(self, n_rounds: int, buffers: tuple[AnyArray, ...]) -> None:
-        """Add rounds until there are so many."""
-        for _ in self.grow(n_rounds, buffers):
-            pass
-
     def grow(
         self, n_rounds: int, buffers: tuple[AnyArray, ...], at_once: int = MAX_NODES
     ) -> Iterator[None]:
         """Add rounds until there are so many, ``at_once`` or fewer between two yields."""
+        block, begun = self._block, self._begun
         outputs, n_nodes = self._loss.n_outputs, 2 ** (self._params.max_depth + 1)
         n_chunk = max(1, MAX_NODES // (n_nodes * outputs))
         while (n_done := len(self._objective)) < n_rounds:
@@ -200,26 +197,20 @@ class WholeFit(CompiledFit):
             for r in range(0, n, at_once):
                 some = slice(r * outputs, (r + at_once) * outputs)
                 its = tuple(array[some] for array in trees)
-                self._boost(buffers, its, tuple(array[r : r + at_once] for array in found))
+                self._ensemble.n_cells += boost_rounds(
+                    block.columns.codes,
+                    (self._columns, begun.divisible),
+                    block.target,
+                    (block.weight, block.quantised_weight, *begun.weights),
+                    (block.rows, block.held, self._objective_rows),
+                    *self._numbers,
+                    self._state,
+                    buffers,
+                    its,
+                    tuple(array[r : r + at_once] for array in found),
+                )
                 yield
             self._note(n_done, trees, *found)
-
-    def _boost(
-        self, buffers: tuple[AnyArray, ...], trees: TreeArrays, found: tuple[FloatArray, ...]
-    ) -> None:
-        block, begun = self._block, self._begun
-        self._ensemble.n_cells += boost_rounds(
-            block.columns.codes,
-            (self._columns, begun.divisible),
-            block.target,
-            (block.weight, block.quantised_weight, *begun.weights),
-            (block.rows, block.held, self._objective_rows),
-            *self._numbers,
-            self._state,
-            buffers,
-            trees,
-            found,
-        )
 
     def _note(
         self, n_done: int, trees: TreeArrays, objective: FloatArray, losses: FloatArray

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,8 +39,8 @@ class WholeTasks(CompiledFit):
         self._n_used, self._n_seen = 0, [-1] * len(tasks)
         self._n_done = 0
 
-    def advance(self, n_rounds: int, buffers: tuple[AnyArray, ...]) -> None:
-        """Add rounds of all tasks in turn until there are so many."""
+    def grow(self, n_rounds: int, buffers: tuple[AnyArray, ...]) -> Iterator[None]:
+        """Add rounds of all tasks in turn until there are so many, one between two yields."""
         growing = [fit.grow(n_rounds, buffers, at_once=1) for fit in self._fits]
         for _ in range(self._n_done, n_rounds):
             for t, (fit, trees) in enumerate(zip(self._fits, growing, strict=True)):
@@ -49,6 +49,7 @@ class WholeTasks(CompiledFit):
                 next(trees)
                 self._used |= fit.used
                 self._n_used = int(np.count_nonzero(self._used))
+            yield
         for trees in growing:
             next(trees, None)  # keeps what it found
         self._n_done = max(self._n_done, n_rounds)
