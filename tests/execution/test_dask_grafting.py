@@ -138,7 +138,7 @@ def test_dask_collections_without_a_cluster(rows):
     X, y = rows
     lazy = da.from_array(X, chunks=(150, 20)), da.from_array(y, chunks=150)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("secateur.selectors.grafting.current_executor", lambda: None)
+        patch.setattr("secateur.selectors.grafting_input.current_executor", lambda: None)
         found = GraftingRegressor(**PARAMS).fit(*lazy)
         weight = np.arange(len(y)) % 5  # rows of weight 0 are left out
         weighted = GraftingRegressor(**PARAMS).fit(*lazy, sample_weight=weight)

@@ -110,7 +110,7 @@ def in_blocks(selector, X, y, monkeypatch, rows=37):
         over = blocks_here(source, threads)
         return DistributedColumns(over, problem.weight, **parameters)
 
-    monkeypatch.setattr(grafting, "_make_columns", columns)
+    monkeypatch.setattr(grafting, "make_columns", columns)
     found = selector.fit(X, y)
     monkeypatch.undo()
     return found

@@ -167,7 +167,7 @@ def test_a_file_gives_the_bits_of_the_same_blocks_in_memory(kind, monkeypatch):
             space=lambda: HeapAllocator(),  # noqa: PLW0108 - not the class itself: few rows at a time
         )
 
-    monkeypatch.setattr(grafting, "_make_columns", columns)
+    monkeypatch.setattr(grafting, "make_columns", columns)
     same_bits(cls(random_state=0, cv=3, **parameters).fit(in_blocks(X, y)), disk)
 
 

@@ -34,6 +34,7 @@ from secateur.selectors.featboost_evaluators import (
     SklearnFoldScorer,
     check_ranker,
     extra_trees,
+    refuse_large_values,
 )
 from secateur.selectors.featboost_queries import QueryScorer, ScoresQueries
 from secateur.selectors.inputs import FitInput, read_input
@@ -167,6 +168,10 @@ class ForwardSelector(StepPredictor):
         if queries is None:
             scorer, metric = read_scoring(self.scoring, self._target_type)
         given = read_input(self, self._target_type, X, y, sample_weight)
+        if "extra_trees" in [
+            each for each in (self.ranker, self.evaluator) if isinstance(each, str)
+        ]:
+            refuse_large_values(given.problem.table)
         return given.extended(ForwardInput, scorer=scorer, metric=metric)
 
     def _engine(

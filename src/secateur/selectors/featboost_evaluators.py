@@ -23,7 +23,7 @@ from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensembl
 from secateur.engines.boosted.whole_fit import boost_small
 from secateur.engines.featboost.evaluator import Evaluator, FoldScorer
 from secateur.engines.featboost.neighbours import NeighbourModel, NeighbourTargets
-from secateur.exceptions import ParameterError
+from secateur.exceptions import InputError, ParameterError
 from secateur.losses import get_loss
 from secateur.model_selection.rows import Scorer, prepared, takes_weight
 from secateur.selectors.featboost_queries import QueryScorer
@@ -81,11 +81,27 @@ class SklearnFoldScorer:
 
 
 def extra_trees(target_type: TargetType, n_trees: int) -> Any:
-    """Extra-trees of scikit-learn for a type of target."""
+    """Extra-trees of scikit-learn for a type of target, with leaves of five rows or more.
+
+    With leaves of one row a model of one feature repeats the noise of the target.
+    """
     from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 
     kind = ExtraTreesRegressor if target_type == "regression" else ExtraTreesClassifier
-    return kind(n_estimators=n_trees)
+    return kind(n_estimators=n_trees, min_samples_leaf=5)
+
+
+def refuse_large_values(table: Table) -> None:
+    """Refuse what scikit-learn's trees, which hold values in single precision, cannot take."""
+    largest = float(np.finfo(np.float32).max)
+    for feature, name in enumerate(table.names):
+        column = table.columns(np.array([feature]))
+        if np.nanmax(np.abs(column), initial=0.0) > largest:
+            msg = (
+                f"Extra-trees take values up to {largest:.1e}. Got more in column {name!r}. "
+                "Rescale the column, or use ranker='trees' and evaluator='trees'."
+            )
+            raise InputError(msg)
 
 
 class _Predicted(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
