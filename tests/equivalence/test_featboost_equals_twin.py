@@ -314,7 +314,8 @@ def test_iis_has_extra_trees_by_default():
     X, _, y = problem(1)
     folds = list(KFold(3).split(X))
     given = {"cv": folds, "n_candidates": 3, "max_features": 3, "max_iter": 10, "random_state": 0}
-    own = {name: ExtraTreesRegressor(10) for name in ("ranker", "evaluator")}
+    trees = ExtraTreesRegressor(10, min_weight_fraction_leaf=0.01)
+    own = dict.fromkeys(("ranker", "evaluator"), trees)
     default, named = IISRegressor(**given).fit(X, y), IISRegressor(**given, **own).fit(X, y)
     np.testing.assert_array_equal(default.path_.scores, named.path_.scores)
     assert default.path_[-1].order.tolist() == named.path_[-1].order.tolist()

@@ -15,7 +15,7 @@ from sklearn.svm import LinearSVC
 
 from secateur import FeatBoostClassifier, FeatBoostRegressor, FeatureCosts, IISRegressor, StopReason
 from secateur.engines.featboost.forward import Weighting
-from secateur.exceptions import InterruptedWarning, ParameterError
+from secateur.exceptions import InputError, InterruptedWarning, ParameterError
 
 QUICK = {"max_iter": 5, "random_state": 0}
 
@@ -343,3 +343,11 @@ def test_madelon_as_in_the_paper(load_set):
     selector.fit(data["X"], data["y"])
     assert selector.path_.scores[-1] >= 0.78
     assert (np.diff(selector.path_.scores) > 0).all()
+
+
+def test_values_beyond_single_precision_are_refused_by_extra_trees():
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60.0)
+    X[3, 1] = 1e39
+    with pytest.raises(InputError, match=r"x1.*ranker='trees'"):
+        IISRegressor().fit(X, y)
+    IISRegressor(ranker="trees", evaluator="trees", max_iter=2).fit(X, y)

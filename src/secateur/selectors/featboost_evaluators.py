@@ -81,14 +81,14 @@ class SklearnFoldScorer:
 
 
 def extra_trees(target_type: TargetType, n_trees: int) -> Any:
-    """Extra-trees of scikit-learn for a type of target, with leaves of five rows or more.
+    """Extra-trees of scikit-learn for a type of target, with 1 % of the weight in a leaf.
 
     With leaves of one row a model of one feature repeats the noise of the target.
     """
     from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 
     kind = ExtraTreesRegressor if target_type == "regression" else ExtraTreesClassifier
-    return kind(n_estimators=n_trees, min_samples_leaf=5)
+    return kind(n_estimators=n_trees, min_weight_fraction_leaf=0.01)
 
 
 def refuse_large_values(table: Table) -> None:
