@@ -81,4 +81,7 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
-html_sidebars = {"index": [], "api": [], "changelog": [], "extending": []}
+html_sidebars = {
+    page: []
+    for page in ("index", "tutorial", "api", "changelog", "extending", "glossary", "faq", "errors")
+}
