@@ -8,6 +8,7 @@ curve, the features, and correlated features that could replace them.
 
 # %%
 from pathlib import Path
+from tempfile import mkdtemp
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer
@@ -16,8 +17,9 @@ import secateur
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 held = secateur.held_out(secateur.GraftingClassifier(), X, y, cv=3, random_state=0)
-secateur.report(held, X, y, "tumours.html")
-print(f"tumours.html: {Path('tumours.html').stat().st_size / 1024:.0f} KiB")
+page = Path(mkdtemp()) / "tumours.html"
+secateur.report(held, X, y, page)
+print(f"{page.name}: {page.stat().st_size / 1024:.0f} KiB")
 
 # %%
 # The curve of the page: each point was scored on rows that took no part in its selection.
