@@ -181,6 +181,7 @@ def _read_url(url: str, name: str, instead: str) -> bytes:
 def _keep(arrays: dict[str, AnyArray], file: Path) -> None:
     """Write a file that is whole or not there, also if several processes write it."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=file.parent, suffix=".part", delete=False) as part:
+    with tempfile.TemporaryDirectory(dir=file.parent) as folder:  # nothing stays after a full disk
+        part = Path(folder) / file.name
         np.savez_compressed(part, **arrays)  # type: ignore[arg-type]  # names are not options
-    Path(part.name).replace(file)
+        part.replace(file)
