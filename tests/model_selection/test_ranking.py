@@ -14,13 +14,18 @@ from sklearn.model_selection import KFold
 
 from secateur import AGBMRanker, AGBMRegressor, compare, held_out, report, stability
 from secateur.datasets import make_ranking
+from secateur.engines.fold_losses import FoldLosses
 from secateur.exceptions import InputError, ParameterError
 from secateur.losses.ranking import Queries
 from secateur.model_selection import baselines
 from secateur.model_selection.baselines import Baseline
 from secateur.model_selection.columns import Columns
 from secateur.model_selection.ranking import query_metric, ranking_score
+from secateur.model_selection.rows import read_metric
 from secateur.model_selection.trials import subsets_of
+from secateur.report import Entry
+from secateur.report.facts import entry_facts
+from secateur.report.figures import score_curves
 
 MADE = make_ranking(40, (3, 12), n_features=8, n_informative=2, random_state=1)
 QUICK = {"penalty": [0.1, 0.01], "max_iter": 5, "cv": 2}
@@ -110,6 +115,27 @@ def test_held_out_scores_are_means_over_queries(scoring):
     assert abs(np.diff(values)[0]) < 0.2
     for fold in held.folds:
         assert not set(MADE.query[fold.train]) & set(MADE.query[fold.test])
+
+
+def test_how_a_metric_is_distributed_over_queries():
+    rng = np.random.default_rng(0)
+    folds = [FoldLosses(rng.random(n), np.ones(n)) for n in (7, 30)]
+    values = np.concatenate([fold.losses for fold in folds])
+    found = read_metric("ndcg@10", "ranking").details(folds)
+    shares = [int(name.removeprefix("query_quantile_")) / 100 for name in found]
+    assert [*found.values()] == np.quantile(values, shares, method="inverted_cdf").tolist()
+    assert read_metric("squared_error", "regression").details(folds) == {}
+
+
+def test_the_page_shows_how_scores_are_distributed_over_queries():
+    held = held_out(AGBMRanker(**QUICK), MADE.X, MADE.y, qid=MADE.query, cv=2, random_state=0)
+    data = score_curves(entry_facts(Entry("demo", held.path)))["queries"]["data"]
+    points, cut, tenths, half, line = data
+    medians = [step.details["query_quantile_50"] for step in held.path]
+    assert points["y"] == pytest.approx(medians, abs=1e-7)
+    assert cut["y"][0] in points["y"]
+    assert 1.0 >= max(tenths["y"]) >= max(half["y"]) >= max(line["y"]) > 0.5
+    assert min(tenths["y"]) < min(half["y"]) < min(line["y"])
 
 
 def test_held_out_needs_queries_and_keeps_them_whole():

@@ -203,8 +203,10 @@ def held_out(
         scorer.steps(fit, match, *map(rows.take, fold))
         for fold, fit, match in zip(folds, fits, matches, strict=False)
     ]
-    scores = [scorer.metric.score(of_step) for of_step in zip(*losses, strict=True)]
-    steps = [replace(step, score=each) for step, each in zip(whole.path_, scores, strict=True)]
+    metric, steps = scorer.metric, []
+    for step, its in zip(whole.path_, zip(*losses, strict=True), strict=True):
+        details = {**step.details, **metric.details(its)}
+        steps.append(replace(step, score=metric.score(its), details=details))
     whole.path_ = replace(whole.path_, steps=tuple(steps))
     return HeldOut(
         path=whole.path_,

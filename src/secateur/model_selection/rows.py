@@ -33,7 +33,7 @@ from secateur.exceptions import InputError, ParameterError, some_of
 from secateur.losses.ranking import Queries
 from secateur.model_selection.folds import check_groups, group_numbers
 from secateur.model_selection.ranking import QueryValues, query_metric
-from secateur.path.step import Score
+from secateur.path.step import QUERY_QUANTILES, Score
 from secateur.storage.stored_table import SampledRows, StoredTable, sample_stored
 from secateur.typing import AnyArray, FloatArray, IntArray
 
@@ -319,6 +319,15 @@ class Metric:
             return replace(pooled, greater_is_better=self.greater_is_better)
         means = [fold.mean for fold in folds]
         return Score.of(means, origin="held_out", metric=self.name, greater_is_better=True)
+
+    def details(self, folds: Sequence[FoldLosses]) -> dict[str, float]:
+        """How a metric of queries is distributed over them, for the details of a step."""
+        if self.of_queries is None:
+            return {}
+        whole, shares = FoldLosses.joined(folds, [1.0] * len(folds)), [*QUERY_QUANTILES.values()]
+        more: Any = {"weights": whole.weights, "method": "inverted_cdf"}
+        found = np.quantile(whole.losses, shares, **more)
+        return dict(zip(QUERY_QUANTILES, found.tolist(), strict=True))
 
 
 def read_metric(scoring: Any, target_type: str, own: str | None = None) -> Metric:

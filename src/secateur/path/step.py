@@ -17,6 +17,8 @@ from secateur.typing import AnyArray, FloatArray, IntArray
 
 Origin = Literal["inner", "held_out"]
 ORIGIN_WORDS = {"inner": "inner", "held_out": "held-out"}
+# Of a step's details: quantiles of a metric over the test queries, as shares of these.
+QUERY_QUANTILES = {f"query_quantile_{percent}": percent / 100 for percent in (5, 25, 50, 75, 95)}
 
 
 class Refrozen:

@@ -11,7 +11,7 @@ import numpy as np
 
 from secateur.exceptions import ParameterError, SecateurError
 from secateur.path import Selection, SelectionPath, Step
-from secateur.path.step import count_of
+from secateur.path.step import QUERY_QUANTILES, count_of
 from secateur.report import sentences
 from secateur.report.evidence import Evidence, step_evidence
 from secateur.typing import FloatArray
@@ -142,6 +142,11 @@ class EntryFacts:
     def has_errors(self) -> bool:
         """Whether any step has a standard error of its score."""
         return bool(np.isfinite(self.shown.standard_errors).any())
+
+    @property
+    def has_query_quantiles(self) -> bool:
+        """Whether it is known how the score is distributed over test queries."""
+        return any(QUERY_QUANTILES.keys() <= step.details.keys() for step in self.path)
 
     @property
     def has_marginal_costs(self) -> bool:

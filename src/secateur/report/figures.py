@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from secateur.path.cutting import format_cost
 from secateur.path.rendering import score_with_error
-from secateur.path.step import count_of, format_amount, format_score
+from secateur.path.step import QUERY_QUANTILES, count_of, format_amount, format_score
 from secateur.report.evidence import Distribution
 from secateur.report.facts import EntryFacts, StepFacts
 from secateur.report.sentences import few, short
@@ -47,6 +47,8 @@ def score_curves(facts: EntryFacts) -> dict[str, Figure]:
         place |= {"xanchor": "right", "yanchor": "bottom"}
         shown = drawn["size"]["layout"]
         shown |= {"margin": {**shown["margin"], "t": 30}, "annotations": [words | place]}
+    if facts.has_query_quantiles:
+        drawn["queries"] = _queries(facts, sizes)
     if facts.has_costs:
         title = f"cost ({facts.path.cost_unit})" if facts.path.cost_unit else "cost"
         drawn["cost"] = _curve(facts, facts.shown.costs, title)
@@ -141,22 +143,49 @@ def scatter(
 
 def _curve(facts: EntryFacts, x: AnyArray, title: str) -> Figure:
     """All steps, the cut, a band of one standard error, and a line through the best steps."""
-    scores, errors, cut = facts.shown.scores, facts.shown.standard_errors, [facts.cut]
+    scores, errors = facts.shown.scores, facts.shown.standard_errors
     hover = [_hover(facts, step) for step in facts.steps]
-    points = scatter("markers", x, scores, hover, marker={"color": "var(--line)", "size": 7})
+    data = _with_bands(facts, x, scores, hover, [(scores + errors, scores - errors)])
+    return {"data": data, "layout": layout(title, facts.score_kind, x)}
+
+
+def _queries(facts: EntryFacts, x: AnyArray) -> Figure:
+    """The same of the median over test queries, with bands of the middle half and nine tenths."""
+    steps = facts.shown
+    found = [[step.details.get(name, math.nan) for step in steps] for name in QUERY_QUANTILES]
+    least, low, median, high, most = np.array(found, np.float64)
+    hover = [
+        f"<b>{count_of(int(size))}</b><br>median {format_score(m)}<br>half of the queries from "
+        f"{format_score(a)} to {format_score(b)}"
+        for size, m, a, b in zip(x, median, low, high, strict=True)
+    ]
+    data = _with_bands(facts, x, median, hover, [(most, least), (high, low)])
+    kind = facts.score_kind.removeprefix("held-out ")
+    return {"data": data, "layout": layout(N_FEATURES, f"{kind} of a test query", x)}
+
+
+def _with_bands(
+    facts: EntryFacts,
+    x: AnyArray,
+    values: AnyArray,
+    hover: Sequence[str],
+    bands: Sequence[tuple[AnyArray, AnyArray]],
+) -> list[dict[str, Any]]:
+    """A point for each step, the cut, bands of (top, bottom), a line through the best steps."""
+    points = scatter("markers", x, values, hover, marker={"color": "var(--line)", "size": 7})
     ring = {"color": "var(--accent)", "width": 3}
     marker = {"color": "rgba(0,0,0,0)", "size": 18, "line": ring}
-    chosen = scatter("markers", x[cut], scores[cut], marker=marker)
-    best = best_at_each(x, scores, greater_is_better=facts.greater_is_better)
-    colour = {"color": "var(--line)", "width": 2}
-    line = scatter("lines", x[best], scores[best], line=colour)
-    # the band is one area: along the top, and back below
-    known = best[np.isfinite(errors[best])]
-    along, sides = [known, known[::-1]], [scores + errors, scores - errors]
-    outline = [side[at] for side, at in zip(sides, along, strict=True)]
-    band = scatter("lines", x[np.concatenate(along)], np.concatenate(outline))
-    band |= {"fill": "toself", "fillcolor": "var(--band)", "line": {"width": 0}}
-    return {"data": [points, chosen, band, line], "layout": layout(title, facts.score_kind, x)}
+    chosen = scatter("markers", x[[facts.cut]], values[[facts.cut]], marker=marker)
+    best = best_at_each(x, facts.shown.scores, greater_is_better=facts.greater_is_better)
+    data = [points, chosen]
+    for top, bottom in bands:  # one area: along the top, and back below
+        known = best[np.isfinite(top[best])]
+        outline = np.concatenate([top[known], bottom[known[::-1]]])
+        band = scatter("lines", x[np.concatenate([known, known[::-1]])], outline)
+        band |= {"fill": "toself", "fillcolor": "var(--band)", "line": {"width": 0}}
+        data.append(band)
+    line = scatter("lines", x[best], values[best], line={"color": "var(--line)", "width": 2})
+    return [*data, line]
 
 
 def _hover(facts: EntryFacts, shown: StepFacts) -> str:
