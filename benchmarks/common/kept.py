@@ -6,12 +6,15 @@ import json
 import math
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from common.measure import say
 
-FOLDER = Path(__file__).resolve().parents[1] / "results" / "kept"
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "benchmarks" / "results" / "kept"
+PIECES = ROOT / "docs" / "papers" / "results" / "pieces"
 
 
 class Kept:
@@ -45,3 +48,42 @@ class Kept:
         """Forget everything."""
         for file in self._folder.glob("*.json"):
             file.unlink()
+
+
+class KeptLines(Kept):
+    """Results by name in one file of the repository, a line of JSON with its date for each."""
+
+    def __init__(self, benchmark: str, *, minutes: float = math.inf) -> None:
+        self._end = time.monotonic() + 60.0 * minutes
+        self._file = PIECES / f"{benchmark}.jsonl"
+        self._found: dict[str, Any] = {}
+        if self._file.is_file():
+            for line in self._file.read_text(encoding="utf-8").splitlines():
+                each = json.loads(line)
+                self._found[each["name"]] = each["value"]
+
+    def has(self, name: str) -> bool:
+        return time.monotonic() < self._end or name in self._found
+
+    def get(self, name: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        if name not in self._found:
+            say(name)
+            found = {"name": name, "date": datetime.now(UTC).date().isoformat(), "value": run()}
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            text = json.dumps(found, separators=(",", ":"))
+            with self._file.open("a", encoding="utf-8") as file:
+                file.write(text + "\n")
+            self._found[name] = json.loads(text)["value"]
+        value: dict[str, Any] = self._found[name]
+        return value
+
+    def clear(self) -> None:
+        self._found = {}
+        self._file.unlink(missing_ok=True)
+
+
+def pieces_of(benchmark: str, *, quick: bool, minutes: float = math.inf) -> Kept:
+    """The pieces of a paper's figure: kept in the repository, those of small sizes apart."""
+    if quick:
+        return Kept(f"papers-{benchmark}", quick=True, minutes=minutes)
+    return KeptLines(benchmark, minutes=minutes)

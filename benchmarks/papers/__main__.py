@@ -8,7 +8,7 @@
     ./dev papers gbfs fig1 --minutes 5  begin no piece after that; what is done is on the page
 
 Values go to docs/papers/results, pictures and the page of the paper to docs/papers. A run goes on
-with the pieces that an earlier one has not done.
+with the pieces that an earlier one has not done; they are in docs/papers/results/pieces.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 
 from common import page
 from common.data import missing, whole
-from common.kept import FOLDER, Kept
+from common.kept import FOLDER, pieces_of
 from common.measure import say
 from common.quiet import Others
 
@@ -61,7 +61,7 @@ def run(
         if whole(each) is None:
             say(f"{paper} {name}: {missing(each)}")
             return None
-    kept = Kept(f"papers-{paper}-{figure.pieces or name}", quick=quick, minutes=minutes)
+    kept = pieces_of(f"{paper}-{figure.pieces or name}", quick=quick, minutes=minutes)
     if fresh or quick:
         kept.clear()
     start, others = time.perf_counter(), Others()

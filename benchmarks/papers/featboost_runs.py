@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from common.data import whole
-from common.kept import Kept
+from common.kept import Kept, pieces_of
 from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -56,10 +56,9 @@ class Plan:
 def planned(*, quick: bool) -> tuple[Plan, Kept]:
     """The plan, and the selections that are done."""
     if quick:
-        return Plan(("colon",), 1, 2, 2, 2.0, 5, 3), Kept(
-            "papers-featboost-runs", quick=True, minutes=0
-        )
-    return Plan(tuple(SETS)), Kept("papers-featboost-runs", quick=False, minutes=0)
+        small = Plan(("colon",), 1, 2, 2, 2.0, 5, 3)
+        return small, pieces_of("featboost-runs", quick=True, minutes=0)
+    return Plan(tuple(SETS)), pieces_of("featboost-runs", quick=False, minutes=0)
 
 
 def first_fold(plan: Plan) -> Plan:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from common.gisette import gisette_like
-from common.kept import Kept
+from common.kept import Kept, pieces_of
 from common.options import Options
 from common.table import table
 from feature_gradients_sections import protocol
@@ -189,7 +189,7 @@ def run_orders(quick: bool, kept: Kept) -> dict[str, Any]:
     names = _names(quick=quick)
     orders = (1, 6) if quick else ORDERS
     found = _curves(kept, tuple(f"order {k}" for k in orders[:-1]), names, quick=quick)
-    of_fig2 = Kept("papers-feature_gradients-fig2", quick=quick)
+    of_fig2 = pieces_of("feature_gradients-fig2", quick=quick)
     last = _curves(of_fig2, (f"order {orders[-1]}",), names, quick=quick)
     found = {name: {**found[name], **last[name]} for name in names}
     return {"protocol": _protocol(found), "found": found}

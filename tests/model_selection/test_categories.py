@@ -28,10 +28,10 @@ from secateur.model_selection.baselines import Baseline
 from secateur.model_selection.columns import as_matrix
 from secateur.model_selection.encoding import (
     AsNumbers,
-    _with_costs,
     on_numbers,
     over_columns,
     takes_categories,
+    with_costs,
 )
 from secateur.model_selection.methods import read_methods
 from secateur.model_selection.trials import subsets_of
@@ -263,7 +263,7 @@ SOURCES = np.array([0, 2, 1, 1, 3, 3, 3]), ("age", "town", "size", "pet")
 
 
 def costs_of(method):
-    given = _with_costs(method, *SOURCES)
+    given = with_costs(method, *SOURCES)
     assert getattr(given, "feature_groups", None) is None
     return given.costs.bind([f"x{number}" for number in range(7)])
 
@@ -326,7 +326,7 @@ def test_a_whole_path_becomes_one_of_features():
 def test_costs_that_columns_cannot_have_are_refused():
     rule = FeatureCosts(rule=lambda used: np.ones(len(used)))
     with pytest.raises(InputError, match="Encode the categories beforehand"):
-        _with_costs(GraftingClassifier(costs=rule), *SOURCES)
+        with_costs(GraftingClassifier(costs=rule), *SOURCES)
 
 
 # ---- validation rows ------------------------------------------------------------------------

@@ -27,6 +27,8 @@ from secateur.model_selection.group_lasso import GroupLasso
 
 N_SPLITS, N_BAGS, N_TREES = 10, 9, 500
 N_TOP = 20  # features of RF-FS and HSIC Lasso
+N_TEST = 13  # of 62 rows: the errors of the paper are multiples of 1 / 130, over ten splits
+FIXED = (0.5, 2.0, 8.0)  # penalties of the paper's grid that no rows choose
 
 
 def l1_path(X: Any, y: Any) -> Any:
@@ -92,7 +94,7 @@ def run_fig2(quick: bool, kept: Kept) -> dict[str, Any]:
     X, y = whole("colon_continuous")  # type: ignore[misc]  # it is there: `needs`
     bags = bags_of(X[:, ::10] if quick else X)
     log = np.log(X[:, ::10] if quick else X)
-    methods = ("GBFS", "L1-LR", "group lasso") if quick else tuple(COLON)
+    methods = ("GBFS", "GBFS, penalty 2", "L1-LR", "group lasso") if quick else tuple(COLON)
     found: dict[str, Any] = {method: [] for method in methods}
     for split in range(1 if quick else N_SPLITS):
         for method in methods:
@@ -100,9 +102,11 @@ def run_fig2(quick: bool, kept: Kept) -> dict[str, Any]:
             if kept.has(label):
                 found[method].append(kept.get(label, partial(_colon, log, y, bags, split, method)))
     return {
-        "protocol": f"Random splits, 80 to 20; logarithms of the intensities. GBFS: automatic "
+        "protocol": f"Random splits, {62 - N_TEST} rows to train on and {N_TEST} to test on; "
+        "logarithms of the intensities. GBFS: automatic "
         "grid of penalties and its folds, with the default rule, the fewest features within a "
-        "standard error of the best score, and with the best score, as the paper has it; L1-LR "
+        "standard error of the best score, and with the best score, as the paper has it; at a "
+        "penalty of the paper's grid, 100 rounds of depth 4 with leaves of one row; L1-LR "
         f"and group lasso: the penalty by three folds; RF-FS: {N_TREES} trees, again on "
         f"the {N_TOP} first features; HSIC Lasso: the first {N_TOP}, an RBF machine with "
         "C and gamma by two random fifths.",
@@ -113,7 +117,7 @@ def run_fig2(quick: bool, kept: Kept) -> dict[str, Any]:
 
 def _colon(X: Any, y: Any, bags: Any, split: int, method: str) -> dict[str, Any]:
     order = np.random.default_rng(split).permutation(len(y))
-    test, train = np.split(order, [len(y) // 5])
+    test, train = np.split(order, [N_TEST])
     scale = StandardScaler().fit(X[train])
     Z = scale.transform(X)
     chosen, predicted = COLON[method](Z[train], y[train], Z[test], bags)
@@ -125,6 +129,14 @@ def _colon(X: Any, y: Any, bags: Any, split: int, method: str) -> dict[str, Any]
 
 def _bagged_gbfs(X: Any, y: Any, X_test: Any, bags: Any, cut: str | None) -> tuple[Any, Any]:
     model = GBFSClassifier(feature_groups=bags, cut=cut, random_state=0, n_jobs=1).fit(X, y)
+    return np.flatnonzero(model.support_), model.predict(X_test)
+
+
+def _fixed_gbfs(X: Any, y: Any, X_test: Any, bags: Any, penalty: float) -> tuple[Any, Any]:
+    model = GBFSClassifier(
+        penalty=penalty, max_depth=4, max_iter=100, min_samples_leaf=1, early_stopping=False,
+        feature_groups=bags, random_state=0, n_jobs=1,
+    ).fit(X, y)  # fmt: skip
     return np.flatnonzero(model.support_), model.predict(X_test)
 
 
@@ -165,6 +177,7 @@ def _hsic(X: Any, y: Any, X_test: Any, bags: Any) -> tuple[Any, Any]:
 COLON = {
     "GBFS": partial(_bagged_gbfs, cut=None),
     "GBFS, best": partial(_bagged_gbfs, cut="best"),
+    **{f"GBFS, penalty {p:g}": partial(_fixed_gbfs, penalty=p) for p in FIXED},
     "L1-LR": _l1,
     "RF-FS": _forest,
     "HSIC Lasso": _hsic,
@@ -195,17 +208,28 @@ def show_fig2(values: dict[str, Any], picture: Path) -> Shown:
         "paper: error",
     ]
     best = min(methods, key=lambda name: np.mean([each["error"] for each in splits[name]]))
-    n_bags = np.mean([len(set(bags[each["features"]])) for each in splits["GBFS"]])
+    n_bags, one_bag = (
+        np.mean([len(set(bags[each["features"]])) for each in splits[name]])
+        for name in ("GBFS", "GBFS, penalty 2")
+    )
+    errors = 100.0 * np.array([each["error"] for each in splits.get("GBFS, best", splits["GBFS"])])
+    worse = errors.mean() - float(PAPER_ERRORS["GBFS"])
+    spread = errors.std() / max(1, len(errors) - 1) ** 0.5 or np.inf
     return Shown(
-        f"GBFS with its default rule selects from {n_bags:.1f} bags on average. "
-        f"The lowest mean error is that of {best}. "
-        "A split has 12 test rows, so one row is 8 %: look at the standard errors.",
+        f"GBFS with its default rule selects from {n_bags:.1f} bags on average, at the penalty 2 "
+        f"from {one_bag:.1f}. The lowest mean error is that of {best}. "
+        f"A split has {N_TEST} test rows, so one row is 8 %: look at the standard errors. With "
+        f"the best score GBFS is worse than in the paper by {worse:.1f} points, "
+        f"{worse / spread:.1f} "
+        "standard errors.",
         "The nine clusters of the paper were not to be had. They were made by k-means of the genes "
         "(Ma, Song and Huang, 2007), and so are these, from all rows without their labels. They "
         "are numbered by size, and so 'bag 8' means nothing here. The paper does not say how many "
-        "features RF-FS and HSIC Lasso have. GBFS has a higher error than in the paper, and not "
-        "for want of rounds: on the same splits the penalty 0.125 with 300 rounds, the same with "
-        "mean gradients as leaves, and with leaves of 5 rows, all had 26.67 % as well.",
+        "features RF-FS and HSIC Lasso have, nor how the penalty of GBFS was chosen. Its trees "
+        "part the 49 training rows by three or four genes of the free bag, and further rounds "
+        "hardly add any; methods that average 17 genes or more are better here. The penalty 8 is "
+        "above the gain of any split, so nothing is selected. No column has more different values "
+        "than bins, so genes are split at every value, as in the paper.",
         (table(header, rows),),
     )
 
@@ -213,6 +237,7 @@ def show_fig2(values: dict[str, Any], picture: Path) -> Shown:
 PAPER_ERRORS = {
     "GBFS": "15.38",
     "GBFS, best": "15.38",
+    **{f"GBFS, penalty {p:g}": "15.38" for p in FIXED},
     "RF-FS": "15.38",
     "L1-LR": "17.69",
     "HSIC Lasso": "21.85",

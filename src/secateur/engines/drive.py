@@ -109,8 +109,8 @@ class _Run:
         best = self.best_utilities[-1] if self.best_utilities else -math.inf
         # a constant is no progress: patience begins with the first features
         self.best_utilities.append(max(best, _utility(added) if added.n_features else best))
-        if self.kept and _same_lifetime(self.kept[-1], added):
-            self.kept[-1] = _better(self.kept[-1], added)
+        if self.kept and same_lifetime(self.kept[-1], added):
+            self.kept[-1] = better(self.kept[-1], added)
         else:
             self.kept.append(added)
         return added
@@ -124,7 +124,7 @@ class _Run:
         return next((reason for reason in reasons if reason is not None), None)
 
 
-def _same_lifetime(a: Step, b: Step) -> bool:
+def same_lifetime(a: Step, b: Step) -> bool:
     """Whether penalty and support are the same, of each task where there are several."""
     return (
         np.array_equal(a.penalty, b.penalty, equal_nan=True)
@@ -134,7 +134,8 @@ def _same_lifetime(a: Step, b: Step) -> bool:
     )
 
 
-def _better(earlier: Step, later: Step) -> Step:
+def better(earlier: Step, later: Step) -> Step:
+    """The step of the higher score, the later one where there are no scores."""
     # Without a score on either side both are -inf, and the later state of the model counts.
     if not math.isfinite(_utility(earlier)):
         return later

@@ -154,11 +154,11 @@ def fit_method(
     numbers = AsNumbers().fit(rows.X)
     names = tuple(numbers.get_feature_names_out())
     columns = replace(rows, X=numbers.transform(rows.X), names=names, has_categories=False)
-    method = _with_costs(method, numbers.sources_, rows.names)
+    method = with_costs(method, numbers.sources_, rows.names)
     return fit_clone(method, columns, seed, n_jobs), numbers.sources_
 
 
-def _with_costs(method: Any, of_columns: IntArray, names: tuple[str, ...]) -> Any:
+def with_costs(method: Any, of_columns: IntArray, names: tuple[str, ...]) -> Any:
     """The method with the costs of features given to their columns, if it has costs."""
     known = method.get_params(deep=False) if hasattr(method, "with_cut") else {}
     if "costs" not in known:

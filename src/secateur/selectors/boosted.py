@@ -19,6 +19,7 @@ from secateur.execution.blocks import RowStore
 from secateur.losses import Loss
 from secateur.selectors.base import warn_caller
 from secateur.selectors.boosted_base import BoostedInput, BoostedSelector
+from secateur.selectors.exact_thresholds import ExactThresholds
 from secateur.selectors.parameters import (
     ClassificationParameters,
     RegressionParameters,
@@ -53,7 +54,7 @@ class GBFSPenalty:
 
 
 @with_constructor
-class GBFSOptions(BoostedSelector):
+class GBFSOptions(ExactThresholds):
     """What GBFS has of its paper besides.
 
     Parameters
@@ -245,7 +246,7 @@ class GBFSRegressor(GBFSOptions, BoostedRegressor, GBFSPenalty):
 
 
 @with_constructor
-class AGBMClassifier(BoostedClassifier, AGBMPenalty):
+class AGBMClassifier(ExactThresholds, BoostedClassifier, AGBMPenalty):
     """Boosted trees with a scaled penalty for new features, for classification.
 
     A split on a new feature must reduce the squared error of the gradients by more than the
@@ -263,7 +264,7 @@ class AGBMClassifier(BoostedClassifier, AGBMPenalty):
 
 
 @with_constructor
-class AGBMRegressor(BoostedRegressor, AGBMPenalty):
+class AGBMRegressor(ExactThresholds, BoostedRegressor, AGBMPenalty):
     """Boosted trees with a scaled penalty for new features, for regression.
 
     The gain of a split is that of AGBMClassifier.
