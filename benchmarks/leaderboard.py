@@ -4,11 +4,13 @@
     ./dev bench leaderboard --quick         two small sets and the quickest methods
     ./dev bench leaderboard --full          slow rivals as well: Boruta, CatBoost, SHAP-RFECV ...
     ./dev bench leaderboard --minutes 30    begin no trial after half an hour
+    ./dev bench leaderboard --method A-GBM  this method only; may be repeated
     ./dev bench leaderboard --again A-GBM   make the trials of a method again
     ./dev bench leaderboard --write         put tables and pictures into docs/benchmarks
 
-Three outer folds, selection inside of them. A method that fails, or takes more than five minutes
-for a choice, is shown as such and has the last rank. Trials are kept in
+Three outer folds, selection inside of them. Each method has one core, and its CPU seconds are
+counted. A method that fails, or takes more than five minutes for a choice, is shown as such and
+has the last rank. Trials are kept in
 docs/benchmarks/results/leaderboard, with the commit, the date and the load of the machine; a run
 goes on where the last one ended.
 """

@@ -36,6 +36,7 @@ def benchmark(
         full=asked.full,
         write=asked.write,
         minutes=asked.minutes,
+        methods=tuple(asked.method or ()),
         again=tuple(asked.again or ()),
     )
     if asked.fresh:
@@ -65,6 +66,7 @@ def _arguments(
     parser.add_argument(
         "--minutes", type=float, default=math.inf, help="begin no piece after these"
     )
+    parser.add_argument("--method", action="append", help="only this method, and those named so")
     parser.add_argument("--again", action="append", help="a method whose pieces are made again")
     if has_quality:
         parser.add_argument("--quality", action="store_true", help="how good the subsets are")

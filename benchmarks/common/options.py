@@ -10,12 +10,13 @@ from dataclasses import dataclass
 class Options:
     """``quick``: small sizes, only to see that it runs; ``full``: slow methods as well;
     ``write``: pictures go to the page's folder; ``minutes``: no piece begins after so many;
-    ``again``: methods whose kept pieces are made again."""
+    ``methods``: only these; ``again``: methods whose kept pieces are made again."""
 
     quick: bool = False
     full: bool = False
     write: bool = False
     minutes: float = math.inf
+    methods: tuple[str, ...] = ()
     again: tuple[str, ...] = ()
 
     @property

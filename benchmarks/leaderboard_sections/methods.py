@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common.measure import N_THREADS
 
 from leaderboard_sections.sets import Part
 
 SIZES = (5, 10, 20, 50)
 OWN = "own"
+N_THREADS = 1
+"""Of every method, in a process of one core: CPU seconds are then those of a quiet machine."""
 Choices = Iterator[tuple[str, Any]]
 """Features by label: ``own``, or the most that are wanted; the time of each is taken by itself."""
 
@@ -224,6 +225,5 @@ METHODS: dict[str, Callable[[Part], Choices]] = {
 }
 """By name."""
 
-OURS = (*tuple(METHODS)[:6], "AutoSelector for trees", "AutoSelector for linear")
 SLOW = ("Boruta", "CatBoost", "SHAP-RFECV", "HSIC Lasso", "LassoNet")
 """Methods of a full run only: they take most of the time."""

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import subprocess
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ class Trials:
     """What each method found on each fold of each set."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
-        self._folder = folder
+        self._folder, self._lock = folder, threading.Lock()
         folder.mkdir(parents=True, exist_ok=True)
         self._found: dict[str, dict[str, Trial]] = {
             file.stem: json.loads(file.read_text(encoding="utf-8"))
@@ -33,12 +34,13 @@ class Trials:
 
     def put(self, name: str, fold: int, method: str, trial: Trial) -> None:
         """Keep a trial; the file is replaced as a whole."""
-        of_set = self._found.setdefault(name, {})
-        of_set[f"{fold}/{method}"] = {**trial, "about": about()}
-        lines = [f"{json.dumps(key)}: {json.dumps(of_set[key])}" for key in sorted(of_set)]
-        fresh = self._folder / f"{name}.new"
-        fresh.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-        fresh.replace(self._folder / f"{name}.json")
+        with self._lock:
+            of_set = self._found.setdefault(name, {})
+            of_set[f"{fold}/{method}"] = {**trial, "about": about()}
+            lines = [f"{json.dumps(key)}: {json.dumps(of_set[key])}" for key in sorted(of_set)]
+            fresh = self._folder / f"{name}.new"
+            fresh.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+            fresh.replace(self._folder / f"{name}.json")
 
     def forget(self, methods: tuple[str, ...]) -> None:
         """Trials of these methods are made again, for example after a change of the library."""
