@@ -8,14 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secateur._kernels.histogram import dense_histograms
+from secateur._kernels.lanes import LANES, block_gains, search_space
 from secateur._kernels.records import MISSING
 from secateur._kernels.splitting import (
     LOW,
     order_categories,
     pick_feature,
-    search_buffers,
     search_features,
-    search_gains,
     search_rows,
 )
 
@@ -46,26 +45,24 @@ def search(pairs, *, is_categorical=False, min_weight=1):
     # Divisible is what any node below could be split on: more than this one, never less.
     assert divisible[0] <= (pairs[:, 1].sum() - pairs[:, 1].max() >= min_weight)
     assert divisible[0] or gain[0] == -1.0
-    assert divisible[0] == gain_alone(pairs, columns, total, min_weight, gain[0])
+    assert gain[0] == gain_in_block(pairs, is_categorical, min_weight)
     last, missing_left, left = split[0].tolist()
     return float(gain[0]), last, missing_left, left >> 32, left & LOW
 
 
-def gain_alone(pairs, columns, total, min_weight, expected):
-    """Whether the feature is divisible by the search for gains alone, with the same gain.
-
-    Beside the node's own histogram, it is also made of that of a parent.
-    """
-    sibling = pack(np.abs(pairs))
-    for histogram, less in ((pack(pairs), NONE), (pack(pairs) + sibling, sibling)):
-        gain, divisible = np.full(1, np.nan), np.ones(1, bool)
-        search_gains(
-            histogram, less, np.array([0]), columns, total, UNIT, min_weight, search_buffers(),
-            gain, divisible,
-        )  # fmt: skip
-        assert gain[0] == expected
-        np.testing.assert_array_equal(histogram, pack(pairs))
-    return divisible[0]
+def gain_in_block(pairs, is_categorical, min_weight):
+    """The gain as that of the third lane of a block, the others of which have no feature."""
+    n, n_bins = len(pairs) - 1, np.array([len(pairs) - 1])
+    bins = np.zeros((n + 1, LANES), np.int64)
+    bins[:, 2], lanes, gain = pack(pairs), np.full(LANES, -1), np.full(1, np.nan)
+    lanes[2] = 0
+    is_special = np.array([is_categorical or pairs[-1, 1] > 0])
+    columns = (np.array([2 + 640]), n_bins, np.array([is_categorical]), is_special)
+    block_gains(
+        bins.ravel(), 640, lanes, columns, int(pack(pairs).sum()), UNIT, min_weight,
+        search_space(), gain,
+    )  # fmt: skip
+    return gain[0]
 
 
 def score(G, W):

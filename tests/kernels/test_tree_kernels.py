@@ -9,8 +9,9 @@ from secateur._kernels.binning import bins_by_row
 from secateur._kernels.boosting import LOGISTIC, MULTINOMIAL, SQUARED, boost_rounds
 from secateur._kernels.partition import add_trees_binned, add_trees_raw, goes_left
 from secateur._kernels.records import MISSING, DenseCodes, SparseCodes
-from secateur._kernels.value_order import sort_cells
 from secateur._kernels.whole_tree import grow_whole
+from secateur.data.binning import BinnedColumns
+from secateur.engines.boosted.grower import TreeColumns
 from secateur.engines.boosted.trees import inner_nodes, left_words, room_for_trees
 
 N_ROWS, N_BINS, DEPTH = 60, 4, 3
@@ -39,13 +40,16 @@ def to_sparse(codes):
     return SparseCodes(indptr, indices, stored, np.zeros(len(codes), np.uint8), row_start, row_bins)
 
 
-def by_row(codes):
-    """The positions of the cells of each row in a histogram; those of missing cells come last."""
-    offset, n_bins, _ = shape_of(len(codes))
-    return (np.minimum(codes.T, n_bins) + offset[:-1]).astype(np.uint16)
-
-
-NOT_BY_ROW, NOT_BY_VALUE = np.empty((0, 0), np.uint16), np.empty((0, 0), np.uint32)
+def shape_of_tree(codes, *, categorical=False, by_level=False):
+    """Codes and shape as the kernel takes them."""
+    is_sparse = isinstance(codes, SparseCodes)
+    d = len(codes.zero_code) if is_sparse else len(codes.codes)
+    offset, n_bins, is_categorical = shape_of(d, categorical)
+    has_missing = np.zeros(d, np.bool_) if is_sparse else (codes.codes == MISSING).any(axis=1)
+    columns = BinnedColumns(codes, N_ROWS, n_bins, offset, (), is_categorical, has_missing)
+    found = TreeColumns.of(columns, np.arange(d))
+    assert not found.shape[2]  # small tables
+    return TreeColumns(found.codes, (*found.shape[:2], by_level))
 
 
 def grow(
@@ -56,14 +60,13 @@ def grow(
     penalty=0.0,
     max_new=np.inf,
     categorical=False,
-    row_bins=NOT_BY_ROW,
-    cells=NOT_BY_VALUE,
+    by_level=False,
 ):
     """The tree that the kernel grows on whole gradients, as a dict by name."""
-    d = len(codes.zero_code) if isinstance(codes, SparseCodes) else len(codes.codes)
-    offset, n_bins, is_categorical = shape_of(d, categorical)
+    columns = shape_of_tree(codes, categorical=categorical, by_level=by_level)
+    d = len(columns.shape[0][0])
     packed = (gradient.astype(np.int64) << 32) + 1
-    n_nodes, n_level = 2 ** (DEPTH + 1), 2 ** (DEPTH - 1)
+    n_nodes = 2 ** (DEPTH + 1)
     tree = {
         "bounds": np.zeros((n_nodes, 2), np.int64),
         "left": np.full(n_nodes, -1, np.int64),
@@ -72,21 +75,12 @@ def grow(
         "gain": np.zeros(n_nodes),
         "words": np.zeros((n_nodes, 4), np.uint64),
     }
-    buffers = (
-        np.empty((n_level, offset[-1]), np.int64),
-        np.empty((n_level, d)),
-        np.empty((n_level, d), np.bool_),
-        np.empty(N_ROWS, np.uint8),
-        np.empty(N_ROWS, np.uint32),
-        np.empty(N_ROWS, np.int64),
-    )
     order = np.arange(N_ROWS, dtype=np.uint32)
     used = np.zeros(d, np.bool_)
     n_nodes, _ = grow_whole(
-        codes, (offset, n_bins, is_categorical, row_bins, cells), packed, order, packed.sum(),
-        (1.0, 1.0), np.int64(min_weight), np.arange(d),
-        (used, np.ones(d), np.array([max_new, 0.0, np.inf])),
-        (penalty, 1.0, 1e-9), DEPTH, buffers, tuple(tree.values()),
+        *columns, packed, order, packed.sum(), (1.0, 1.0), np.int64(min_weight), np.arange(d),
+        (used, np.ones(d), np.array([max_new, 0.0, np.inf])), (penalty, 1.0, 1e-9), DEPTH,
+        columns.buffers(N_ROWS, DEPTH), tuple(tree.values()),
     )  # fmt: skip
     tree = {name: array[:n_nodes] for name, array in tree.items()}
     return tree | {"order": order, "used": used}
@@ -129,36 +123,24 @@ def test_every_node_takes_its_best_split(seed, sparse):
 
 
 @pytest.mark.parametrize("options", [{}, {"penalty": 40.0}, {"max_new": 1.0}, {"min_weight": 12}])
-def test_by_value_the_tree_is_the_same(options):
-    rng, codes = make_codes(3)
+@pytest.mark.parametrize("categorical", [False, True])
+@pytest.mark.parametrize("with_missing", [False, True])
+def test_without_stored_histograms_the_tree_is_the_same(options, categorical, with_missing):
+    rng, codes = make_codes(3, n_features=40)  # two blocks
+    if with_missing:
+        codes[rng.random(codes.shape) < 0.2] = MISSING
     gradient = rng.integers(-30, 30, N_ROWS) + 20 * (codes[1] > 1)
-    cells = np.empty(codes.shape, np.uint32)
-    sort_cells(codes, np.arange(len(codes)), cells)
-    by_value = grow(DenseCodes(codes), gradient, cells=cells, **options)
-    by_bin = grow(DenseCodes(codes), gradient, **options)
-    assert by_bin["left"][0] >= 0
-    for name, expected in by_bin.items():
-        np.testing.assert_array_equal(by_value[name], expected, name)
+    by_level = grow(DenseCodes(codes), gradient, categorical=categorical, by_level=True, **options)
+    stored = grow(DenseCodes(codes), gradient, categorical=categorical, **options)
+    assert stored["left"][0] >= 0
+    for name, expected in stored.items():
+        np.testing.assert_array_equal(by_level[name], expected, name)
 
 
 def test_dense_and_sparse_codes_grow_the_same_tree():
     rng, codes = make_codes(7, n_features=5)
     gradient = rng.integers(-30, 30, N_ROWS) + 25 * (codes[2] == 3)
     one, other = grow(DenseCodes(codes), gradient), grow(to_sparse(codes), gradient)
-    for name, array in one.items():
-        np.testing.assert_array_equal(array, other[name], err_msg=name)
-
-
-@pytest.mark.parametrize("categorical", [False, True])
-@pytest.mark.parametrize("with_missing", [False, True])
-def test_cells_by_row_and_by_column_grow_the_same_tree(categorical, with_missing):
-    rng, codes = make_codes(8, n_features=5)
-    if with_missing:
-        codes[rng.random(codes.shape) < 0.2] = MISSING
-    gradient = rng.integers(-30, 30, N_ROWS) + 25 * (codes[2] == 3)
-    one = grow(DenseCodes(codes), gradient, categorical=categorical)
-    other = grow(DenseCodes(codes), gradient, categorical=categorical, row_bins=by_row(codes))
-    assert len(one["left"]) > 3
     for name, array in one.items():
         np.testing.assert_array_equal(array, other[name], err_msg=name)
 
@@ -213,19 +195,14 @@ def fit_small(codes, target, loss, n_outputs, n_rounds, *, train=None, rate=0.5)
         np.zeros((n_outputs, N_ROWS)),
         room_for_trees(n_rounds * n_outputs, 2 ** (DEPTH + 1)),
     )
-    columns = shape_of(d)
-    n_bins = int(columns[0][-1])
-    buffers = (
-        np.empty((2 ** (DEPTH - 1), n_bins), np.int64), np.empty((2 ** (DEPTH - 1), d)),
-        np.empty((2 ** (DEPTH - 1), d), np.bool_), np.empty(N_ROWS, np.uint8),
-        np.empty(N_ROWS, np.uint32), np.empty(N_ROWS, np.int64),
-    )  # fmt: skip
+    columns = shape_of_tree(DenseCodes(codes))
     rows = (train.astype(np.uint32), held.astype(np.uint32), train.astype(np.uint32))
     boost_rounds(
-        DenseCodes(codes), ((*columns, by_row(codes), NOT_BY_VALUE), np.arange(d)), target,
+        columns.codes, (columns.shape, np.arange(d)), target,
         (weight, weight.astype(np.uint32), 1.0, 1.0, float(len(train)), 1.0), rows, loss,
         (DEPTH, 5, rate, 0.0, False, 0.0, True),
-        (raw, np.zeros(d, np.bool_), np.zeros(d), np.array([np.inf, 0.0, np.inf])), buffers, trees,
+        (raw, np.zeros(d, np.bool_), np.zeros(d), np.array([np.inf, 0.0, np.inf])),
+        columns.buffers(N_ROWS, DEPTH), trees,
         (np.empty(n_rounds), np.empty((n_rounds, len(held)))),
     )  # fmt: skip
     gains = np.zeros(d)

@@ -23,7 +23,8 @@ from secateur._kernels.losses import (
     multinomial_values,
     squared_gradients,
 )
-from secateur._kernels.whole_tree import forbid, grow_whole, partition_rows
+from secateur._kernels.partition import split_dense
+from secateur._kernels.whole_tree import codes_of, forbid, grow_whole
 
 SQUARED, LOGISTIC, MULTINOMIAL = 0, 1, 2
 """The losses that can be boosted here."""
@@ -156,9 +157,8 @@ def add_to_held(codes, tree, n_nodes, held, bounds, column, scratch, raw_out):
             continue
         middle = start
         if stop > start:
-            middle = partition_rows(
-                codes, split_on[q], words[q], held, start, stop, column, scratch
-            )
+            its_codes = codes_of(codes, split_on[q], column)
+            middle = split_dense(its_codes, words[q], held, start, stop, scratch)
         child = left[q]
         bounds[child, 0], bounds[child, 1] = start, middle
         bounds[child + 1, 0], bounds[child + 1, 1] = middle, stop
@@ -205,7 +205,7 @@ def boost_rounds(
     bounds = np.zeros((left.shape[1], 2), np.int64)
     held_bounds = np.zeros((left.shape[1], 2), np.int64)
     packed, order, held = np.zeros(n_rows, np.int64), train.copy(), held.copy()
-    column, scratch = buffers[3], buffers[4]
+    column, scratch = buffers[2], buffers[3]
     losses = np.empty(objective_rows.shape[0])
     weight_of_objective = weighted_sum(np.ones(objective_rows.shape[0]), w, objective_rows)
     n_cells = 0

@@ -172,7 +172,7 @@ def group_histograms(codes, rows, packed, in_order, groups, start, stop, histogr
 @njit(cache=True, nogil=True, error_model="numpy")
 def group_gains(histogram, total, steps, min_weight, start, stop, gain_out):
     """``gain[f]`` = dSSE of the best split of the histogram f, or -1 where none is admissible."""
-    buffers, none = search_buffers(), np.empty(0, np.int64)
+    buffers = search_buffers()
     for f in range(start, stop):
-        best = best_score(histogram[f], none, 0, TEST_BINS, total, min_weight, buffers)
+        best = best_score(histogram[f], 0, TEST_BINS, total, min_weight, buffers)
         gain_out[f] = gain_of(best, total, steps) if best >= 0.0 else -1.0

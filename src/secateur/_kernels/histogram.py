@@ -171,17 +171,6 @@ def dense_histograms(
 
 
 @njit(cache=True, nogil=True)
-def dense_by_row(row_bins, packed, rows, histogram_out):
-    """Histograms of all features by row, at ``row_bins[r]``; ``packed`` is by row."""
-    histogram_out[:] = 0
-    for i in range(rows.shape[0]):
-        r = rows[i]
-        p = packed[r]
-        for f in range(row_bins.shape[1]):
-            histogram_out[row_bins[r, f]] += p
-
-
-@njit(cache=True, nogil=True)
 def fill_zero_bins(features, offset, n_bins, zero_code, total, histogram_out):
     """Rows without a stored cell make the zero bin: the node's total less the other bins."""
     for f in range(features.shape[0]):

@@ -87,14 +87,10 @@ def running_sums(bins, first, m, g_out, w_out):
 
 
 @njit(cache=True, nogil=True)
-def left_sums(bins, less, first, n, left_out):
-    """Packed sums up to each bin with rows, and how many; ``less``, if any, is subtracted first."""
+def left_sums(bins, first, n, left_out):
+    """Packed sums up to each bin with rows, and how many."""
     left, m = np.int64(0), np.uint64(0)  # unsigned: no index is checked for being negative
-    begin, end = np.uint64(first), np.uint64(first + n)
-    if less.shape[0] > 0:
-        for b in range(begin, end):  # a loop of its own, which is vectorised
-            bins[b] -= less[b]
-    for b in range(begin, end):
+    for b in range(np.uint64(first), np.uint64(first + n)):
         left += bins[b]
         left_out[m] = left  # without rows it is the sum before, to be written over
         m += np.uint64(bins[b] != 0)
@@ -128,10 +124,10 @@ def largest_bits(bits, m):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def best_score(bins, less, first, n, total, min_weight, buffers):
+def best_score(bins, first, n, total, min_weight, buffers):
     """The best score of the bins in their order, without missing rows; see ``left_sums``."""
     left, score, bits, _ = buffers
-    m = left_sums(bins, less, first, n, left)
+    m = left_sums(bins, first, n, left)
     if m == 0:
         return -1.0
     n_lanes = (m + LANES - 1) // LANES
@@ -147,7 +143,7 @@ def best_score(bins, less, first, n, total, min_weight, buffers):
 def scan_bins(bins, first, n, total, min_weight, buffers):
     """As ``scan_order`` for the bins in their own order and no missing rows."""
     left, score = buffers[0], buffers[1]
-    best = best_score(bins, bins[:0], first, n, total, min_weight, buffers)
+    best = best_score(bins, first, n, total, min_weight, buffers)
     if best < 0.0:
         return best, -1, 0, np.int64(0)
     i = 0
@@ -280,30 +276,6 @@ def search_features(
             histogram, first, n, is_categorical[j], total, steps, min_weight, buffers
         )
         note_split(j, found, found_out)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def search_gains(
-    histogram, less, features, columns, total, steps, min_weight, buffers, gain_out, divisible_out
-):
-    """The gains of ``search_features`` without the splits, for all features of the list."""
-    offset, n_bins, is_categorical = columns
-    for f in range(features.shape[0]):
-        j = features[f]
-        first, n = offset[j], n_bins[j]
-        if less.shape[0] > 0:
-            histogram[first + n] -= less[first + n]
-        if not is_categorical[j] and histogram[first + n] == 0:
-            score = best_score(histogram, less, first, n, total, min_weight, buffers)
-            gain_out[j] = gain_of(score, total, steps) if score >= 0.0 else -1.0
-            divisible_out[j] = score >= 0.0
-            continue
-        if less.shape[0] > 0:
-            for b in range(first, first + n):
-                histogram[b] -= less[b]
-        gain_out[j], _, divisible_out[j] = search_one(
-            histogram, first, n, is_categorical[j], total, steps, min_weight, buffers
-        )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -7,107 +7,93 @@ Notation
 --------
 q        node, numbered breadth first; siblings have an odd and the next even number
 j, f     feature, its position in a list
+k        block of features, as in ``lanes``
 bounds   ``bounds[q]`` = (start, stop) of the node's run of ``order``
 slot     ``slot[q]`` = the row of its histogram
-asked    features that the parent could still be split on: siblings share the list
 """
 
 import numpy as np
 from numba import njit
 from numba.extending import overload
 
-from secateur._kernels.histogram import (
-    dense_by_row,
-    dense_histograms,
-    sparse_by_column,
-    sparse_by_row,
+from secateur._kernels.lanes import (
+    LANES,
+    add_cells,
+    add_stored,
+    add_zeros,
+    block_gains,
+    copy_bins,
+    search_space,
 )
-from secateur._kernels.partition import gather, sparse_column, split_dense
+from secateur._kernels.partition import sparse_column, split_dense
 from secateur._kernels.records import N_CODES, DenseCodes
-from secateur._kernels.splitting import (
-    LOW,
-    order_categories,
-    pick_feature,
-    search_buffers,
-    search_gains,
-    search_one,
-)
-from secateur._kernels.value_order import (
-    level_gains,
-    number_nodes,
-    one_histogram,
-    still_divisible,
-)
-
-COLUMN_FACTOR = 3
-"""By column a stored cell costs this much more: cells of rows outside the node are read too."""
+from secateur._kernels.splitting import LOW, order_categories, pick_feature, search_one
 
 
-def build(codes, columns, packed, order, start, stop, features, ordered, histogram_out):
-    """The histogram of a node; ``ordered`` is a buffer for packed rows in the node's order."""
-    chosen = build_dense if isinstance(codes, DenseCodes) else build_sparse
-    chosen(codes, columns, packed, order, start, stop, features, ordered, histogram_out)
+def add_block(codes, blocks, k, packed, rows, total, bins):
+    """Make the bins of a block for the rows of a node; ``total`` is their packed sum."""
+    chosen = add_dense if isinstance(codes, DenseCodes) else add_sparse
+    chosen(codes, blocks, k, packed, rows, total, bins)
 
 
-def partition_rows(codes, j, words, order, start, stop, column, scratch):
-    """Partition a node's rows; returns where the right side begins. ``column`` is a buffer."""
-    chosen = partition_dense if isinstance(codes, DenseCodes) else partition_sparse
-    return chosen(codes, j, words, order, start, stop, column, scratch)
+def begin_histogram(codes, packed, rows, histogram):
+    """What is done for all blocks together before."""
+    chosen = begin_dense if isinstance(codes, DenseCodes) else begin_sparse
+    chosen(codes, packed, rows, histogram)
 
 
-@overload(build)
-def _build(codes, columns, packed, order, start, stop, features, ordered, histogram_out):
-    return build_dense if codes.instance_class is DenseCodes else build_sparse
+def codes_of(codes, j, buffer):
+    """The codes of a feature, by row; those of a sparse column are written to the buffer."""
+    chosen = dense_codes if isinstance(codes, DenseCodes) else sparse_codes
+    return chosen(codes, j, buffer)
 
 
-@overload(partition_rows)
-def _partition_rows(codes, j, words, order, start, stop, column, scratch):
-    return partition_dense if codes.instance_class is DenseCodes else partition_sparse
+@overload(add_block)
+def _add_block(codes, blocks, k, packed, rows, total, bins):
+    return add_dense if codes.instance_class is DenseCodes else add_sparse
 
 
-def build_dense(codes, columns, packed, order, start, stop, features, ordered, histogram_out):
-    """All cells of the node's rows; by column where few of the features are asked for."""
-    offset, n_bins, _, row_bins, _ = columns
-    if 2 * features.shape[0] > row_bins.shape[1] > 0:
-        dense_by_row(row_bins, packed, order[start:stop], histogram_out)
-        return
-    gather(packed, order, start, stop, ordered)
-    in_order = stop - start == packed.shape[0]  # all rows
-    dense_histograms(
-        codes.codes, order[start:stop], ordered[start:stop], in_order, features, offset, n_bins,
-        np.int64(0), features.shape[0], histogram_out,
-    )  # fmt: skip
+@overload(begin_histogram)
+def _begin_histogram(codes, packed, rows, histogram):
+    return begin_dense if codes.instance_class is DenseCodes else begin_sparse
 
 
-def partition_dense(codes, j, words, order, start, stop, column, scratch):
-    """By the codes of the column."""
-    return split_dense(codes.codes[j], words, order, start, stop, scratch)
+@overload(codes_of)
+def _codes_of(codes, j, buffer):
+    return dense_codes if codes.instance_class is DenseCodes else sparse_codes
 
 
-def build_sparse(codes, columns, packed, order, start, stop, features, ordered, histogram_out):
-    """Stored cells by row or, where the features have few of them, by column."""
-    offset, n_bins, _, _, _ = columns
-    indptr, rows = codes.indptr, order[start:stop]
-    n_by_column = 0
-    for f in range(features.shape[0]):
-        n_by_column += indptr[features[f] + 1] - indptr[features[f]]
-    n_by_row = rows.shape[0] * codes.indices.shape[0] / packed.shape[0]
-    if COLUMN_FACTOR * n_by_column < n_by_row:
-        sparse_by_column(
-            indptr, codes.indices, codes.codes, codes.zero_code, packed, rows, features, offset,
-            n_bins, histogram_out,
-        )  # fmt: skip
-    else:
-        sparse_by_row(
-            codes.row_start, codes.row_bins, codes.zero_code, packed, rows, features, offset,
-            n_bins, histogram_out,
-        )  # fmt: skip
+def add_dense(codes, blocks, k, packed, rows, total, bins):
+    """All cells of the rows."""
+    bins[:] = 0
+    add_cells(blocks[3][k], packed, rows, bins)
 
 
-def partition_sparse(codes, j, words, order, start, stop, column, scratch):
-    """By the codes of all rows, written to a buffer."""
-    sparse_column(codes.indptr, codes.indices, codes.codes, codes.zero_code, j, column)
-    return split_dense(column, words, order, start, stop, scratch)
+def add_sparse(codes, blocks, k, packed, rows, total, bins):
+    """The stored cells are there; all others are zeros."""
+    offset, first, lanes, _ = blocks
+    add_zeros(first[k], lanes[k], offset, codes.zero_code, total, bins)
+
+
+def begin_dense(codes, packed, rows, histogram):
+    """Nothing: blocks are made one by one, while they are in the cache."""
+
+
+def begin_sparse(codes, packed, rows, histogram):
+    """Stored cells, by row."""
+    histogram[:] = 0
+    add_stored(codes.row_start, codes.row_bins, packed, rows, histogram)
+
+
+def dense_codes(codes, j, buffer):
+    """They are there."""
+    return codes.codes[j]
+
+
+def sparse_codes(codes, j, buffer):
+    """Those of stored cells and of zeros."""
+    sparse_column(codes.indptr, codes.indices, codes.codes, codes.zero_code, j, buffer)
+    return buffer
 
 
 @njit(cache=True, nogil=True)
@@ -134,51 +120,76 @@ def forbid(features, used, room, costs):
 
 @njit(cache=True, nogil=True)
 def evaluate_siblings(
-    codes, columns, packed, order, steps, min_weight, asked, q, first, nodes, buffers, work
+    codes, shape, packed, order, steps, min_weight, q, first, nodes, histograms, space, gain
 ):
     """Evaluate the root, or two siblings from q on; returns the number of cells added up.
 
     The smaller sibling is built, the larger is the parent minus the smaller, in the parent's slot.
-    ``work`` are buffers of the search.
     """
+    columns, blocks, _ = shape
     bounds, sums, slot = nodes
-    histograms, gain, divisible, _, _, ordered = buffers
+    _, starts, lanes, _ = blocks
     n_siblings = 1 if q == 0 else 2
     small = q
     if n_siblings == 2 and (sums[q + 1] & LOW) < (sums[q] & LOW):
         small = q + 1
     large = q if n_siblings == 1 else 2 * q + 1 - small
+    gain[q - first : q - first + n_siblings] = -1.0
     if (sums[large] & LOW) < 2 * min_weight:
-        gain[q - first : q - first + n_siblings] = -1.0
         return 0
-    start, stop = bounds[small, 0], bounds[small, 1]
-    built, none = histograms[slot[small]], histograms[0][:0]
-    build(codes, columns, packed, order, start, stop, asked, ordered, built)
-    a, b = small - first, large - first
-    search_gains(
-        built, none, asked, columns[:3], sums[small], steps, min_weight, work, gain[a],
-        divisible[a],
-    )  # fmt: skip
-    if n_siblings == 2:
-        search_gains(
-            histograms[slot[large]], built, asked, columns[:3], sums[large], steps, min_weight,
-            work, gain[b], divisible[b],
-        )  # fmt: skip
-    return (stop - start) * asked.shape[0]
+    rows, its = order[bounds[small, 0] : bounds[small, 1]], histograms[slot[small]]
+    begin_histogram(codes, packed, rows, its)
+    for k in range(lanes.shape[0]):
+        base, last = starts[k], starts[k + 1]
+        bins = its[base:last]
+        add_block(codes, blocks, k, packed, rows, sums[small], bins)
+        if (sums[small] & LOW) >= 2 * min_weight:
+            block_gains(
+                bins, base, lanes[k], columns, sums[small], steps, min_weight, space,
+                gain[small - first],
+            )  # fmt: skip
+        if n_siblings == 2:
+            rest = histograms[slot[large]][base:last]
+            for b in range(last - base):
+                rest[b] -= bins[b]
+            block_gains(
+                rest, base, lanes[k], columns, sums[large], steps, min_weight, space,
+                gain[large - first],
+            )  # fmt: skip
+    return rows.shape[0] * lanes.shape[0] * LANES
 
 
 @njit(cache=True, nogil=True)
-def evaluate_level(cells, packed, order, steps, min_weight, listed, level, nodes, node_of, buffers):
-    """Evaluate all nodes of a level = (first, last) by value; returns the number of cells."""
-    first, last = level
+def evaluate_level(codes, shape, packed, order, steps, min_weight, level, nodes, space, gain):
+    """Evaluate the nodes first .. last of a level; returns the number of cells added up.
+
+    For tables whose histograms would leave the cache: none are stored.
+    """
+    columns, blocks, _ = shape
     bounds, sums, _ = nodes
-    start = np.empty(last - first + 1, np.int64)
-    number_nodes(order, bounds, sums, min_weight, first, last, node_of, start)
-    level_gains(
-        cells, packed, listed, node_of, start, sums[first:last], steps, min_weight, buffers[1],
-        buffers[2],
-    )  # fmt: skip
-    return order.shape[0] * listed.shape[0]
+    _, starts, lanes, _ = blocks
+    own, n_cells = np.empty(N_CODES * LANES, np.int64), 0
+    gain[: level[1] - level[0]] = -1.0
+    for k in range(lanes.shape[0]):
+        bins = own[: starts[k + 1] - starts[k]]
+        for q in range(level[0], level[1]):
+            if (sums[q] & LOW) >= 2 * min_weight:
+                rows = order[bounds[q, 0] : bounds[q, 1]]
+                add_block(codes, blocks, k, packed, rows, sums[q], bins)
+                block_gains(
+                    bins, starts[k], lanes[k], columns, sums[q], steps, min_weight, space,
+                    gain[q - level[0]],
+                )  # fmt: skip
+                n_cells += rows.shape[0] * LANES
+    return n_cells
+
+
+@njit(cache=True, nogil=True)
+def fill_bins(its_codes, n, packed, rows, bins_out):
+    """The bins of one feature for the rows of a node."""
+    bins_out[: n + 1] = 0
+    for i in range(rows.shape[0]):
+        bins_out[min(np.int64(its_codes[rows[i]]), n)] += packed[rows[i]]
 
 
 @njit(cache=True, nogil=True)
@@ -194,45 +205,42 @@ def add_children(q, child, middle, left_sum, new_slot, bounds, sums, slot, left)
 
 
 @njit(cache=True, nogil=True)
-def grow_whole(codes, columns, packed, order, total, steps, min_weight, features, use, units,
+def grow_whole(codes, shape, packed, order, total, steps, min_weight, features, use, units,
                max_depth, buffers, tree_out):  # fmt: skip
     """Grow a tree; returns the number of its nodes and the number of cells added up.
 
-    ``columns`` = (offset, n_bins, is_categorical, row_bins of ``dense_by_row`` or empty, cells of
-    ``level_gains`` or empty: by value there are no histograms).
+    ``shape`` = (columns of ``block_gains``, blocks, whether nodes are evaluated by level), with
+    blocks = (offset, first, lanes, cells) as in ``lanes``, cells of dense codes only.
     ``use`` = (used, costs by feature; room = features that may still be added, total cost, budget)
     changes with each first use; ``units`` = (penalty, unit of gain, floor). ``buffers`` =
-    (histograms (slots, bins); gain, divisible (nodes of a level, features); column, scratch,
-    ordered (rows,)). ``tree`` = (bounds, left, feature, split, gain, words), by node.
+    (histograms (slots, bins), gain (nodes of a level, features), column, scratch (rows,)).
+    ``tree`` = (bounds, left, feature, split, gain, words), by node.
     """
-    offset, n_bins, is_categorical, _, cells = columns
+    (offset, n_bins, is_categorical, _), _, by_level = shape
     used, costs, room = use
     penalty, gain_unit, floor = units
-    histograms, gain, divisible, column, scratch, _ = buffers
+    histograms, gain, column, scratch = buffers
     bounds, left, split_on, split_of, gain_of, words = tree_out
     sums, slot = np.empty(bounds.shape[0], np.int64), np.zeros(bounds.shape[0], np.int64)
-    nodes, work = (bounds, sums, slot), search_buffers()
-    by_value, listed = cells.shape[0] > 0, features
-    node_of, own = np.empty(packed.shape[0], np.uint8), np.empty(N_CODES, np.int64)
-    lists = [features]  # of the root, and then of the two children of each split in turn
+    nodes, space = (bounds, sums, slot), search_space()
+    own, work = space[2], space[3]
     bounds[0, 0], bounds[0, 1], sums[0], left[0] = 0, order.shape[0], total, -1
     # not literals, for which the functions below would be compiled once more
     n_nodes, first, n_cells = np.int64(1), np.int64(0), 0
     for depth in range(max_depth):
         last = n_nodes
-        if by_value:
+        if by_level:
             n_cells += evaluate_level(
-                cells, packed, order, steps, min_weight, listed, (first, last), nodes, node_of,
-                buffers,
-            )  # fmt: skip
+                codes, shape, packed, order, steps, min_weight, (first, last), nodes, space, gain
+            )
         for q in range(first, last):
-            here, asked = q - first, lists[(q + 1) // 2]
-            if not by_value and (q == 0 or q % 2 == 1):  # siblings are evaluated together
+            here = q - first
+            if not by_level and (q == 0 or q % 2 == 1):  # siblings are evaluated together
                 n_cells += evaluate_siblings(
-                    codes, columns, packed, order, steps, min_weight, asked, q, first, nodes,
-                    buffers, work,
+                    codes, shape, packed, order, steps, min_weight, q, first, nodes, histograms,
+                    space, gain,
                 )  # fmt: skip
-            j, _ = pick_feature(asked, gain[here], used, costs, penalty, gain_unit, floor)
+            j, _ = pick_feature(features, gain[here], used, costs, penalty, gain_unit, floor)
             if j < 0:
                 continue
             if not used[j]:
@@ -240,27 +248,23 @@ def grow_whole(codes, columns, packed, order, total, steps, min_weight, features
                 used[j], costs[j] = True, 0.0
                 if room[0] <= 0 or room[2] < np.inf:
                     forbid(features, used, room, costs)
-            bins, at = own, 0
-            if by_value:
-                one_histogram(cells[j], packed, node_of, here, own)
+            start, stop = bounds[q, 0], bounds[q, 1]
+            its_codes = codes_of(codes, j, column)
+            if by_level:
+                fill_bins(its_codes, n_bins[j], packed, order[start:stop], own)
             else:
-                bins, at = histograms[slot[q]], offset[j]
+                copy_bins(histograms[slot[q]], offset[j], n_bins[j], own)
             _, chosen, _ = search_one(
-                bins, at, n_bins[j], is_categorical[j], sums[q], steps, min_weight, work
+                own, 0, n_bins[j], is_categorical[j], sums[q], steps, min_weight, work
             )
-            fill_words(bins, at, n_bins[j], is_categorical[j], chosen, steps, words[q])
-            middle = partition_rows(
-                codes, j, words[q], order, bounds[q, 0], bounds[q, 1], column, scratch
-            )
+            fill_words(own, 0, n_bins[j], is_categorical[j], chosen, steps, words[q])
+            middle = split_dense(its_codes, words[q], order, start, stop, scratch)
             split_on[q], gain_of[q] = j, gain[here, j]
             split_of[q, 0], split_of[q, 1] = chosen[0], chosen[1]
             # below the last level there is no histogram, and no slot for one
             new_slot = (n_nodes + 1) // 2 if depth + 1 < max_depth else 0
             add_children(q, n_nodes, middle, chosen[2], new_slot, bounds, sums, slot, left)
-            lists.append(asked[divisible[here][asked]])
             n_nodes += 2
-        if by_value:
-            listed = still_divisible(listed, divisible, left[first:last] >= 0)
         first = last
         if n_nodes == last:
             break

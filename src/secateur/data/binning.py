@@ -218,12 +218,15 @@ def narrowed(columns: BinnedColumns, features: IntArray) -> BinnedColumns:
     if isinstance(columns.codes, SparseCodes) and len(features) < columns.n_features:
         by = np.where(width > 0, offset[:-1] - columns.offset[:-1], -columns.offset[-1])
         place = np.arange(columns.offset[-1]) + np.repeat(by, columns.n_bins + 1)
-        held = columns.codes
-        row_start, row_bins = np.empty_like(held.row_start), np.empty_like(held.row_bins)
-        n_kept = kernels.move_bins(held.row_start, held.row_bins, place, row_start, row_bins)
-        moved = held._replace(row_start=row_start, row_bins=row_bins[:n_kept].copy())
-        columns = columns._replace(codes=moved)
+        columns = columns._replace(codes=moved_cells(columns.codes, place))
     return columns._replace(offset=offset)
+
+
+def moved_cells(held: SparseCodes, place: IntArray) -> SparseCodes:
+    """With other places in a histogram for the cells by row; those of negative place go."""
+    row_start, row_bins = np.empty_like(held.row_start), np.empty_like(held.row_bins)
+    n_kept = kernels.move_bins(held.row_start, held.row_bins, place, row_start, row_bins)
+    return held._replace(row_start=row_start, row_bins=row_bins[:n_kept].copy())
 
 
 def take_columns(columns: BinnedColumns, features: IntArray) -> BinnedColumns:

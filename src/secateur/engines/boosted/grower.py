@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from secateur._kernels.boosting import NOISE, ROUNDING, fixed_point_scale, gradient_scale
-from secateur._kernels.records import DenseCodes
+from secateur._kernels.lanes import LANES
+from secateur._kernels.records import DenseCodes, SparseCodes
 from secateur._kernels.splitting import LOW, order_categories
-from secateur._kernels.value_order import sort_cells
 from secateur._kernels.whole_tree import grow_whole
-from secateur.data.binning import BinnedColumns
+from secateur.data.binning import BinnedColumns, moved_cells
 from secateur.engines.boosted import rows
 from secateur.engines.boosted.feature_sample import FeatureSample
 from secateur.engines.boosted.lazy import LazySearch
@@ -32,11 +34,9 @@ MAX_STORED = 2_000_000
 MAX_DENSE = 2_000_000
 MAX_BINS = 2_500_000  # bins of all nodes of a level: their histograms are kept side by side
 # Where the histogram of a node leaves the second cache and has at least such a share of bins for
-# each cell, nodes are searched by value: on 200 x 10,000, 71 bins a column, a tree takes 45 ms
-# instead of 58. Within the cache, as on 569 x 30 and 240 bins, histograms are faster by a third.
-BINS_PER_CELL, MIN_BINS = 0.3, 100_000
+# each cell, histograms are not stored, but made for each node.
+BINS_PER_CELL, MIN_BINS = 0.1, 100_000
 FEW_STEPS = 1024  # with fewer steps of gradients (millions of rows) they are rounded without bias
-MAX_ROW_BINS = 65_536  # bins of a node whose positions have two bytes
 MAX_DEPTH = 8  # deeper trees have too many nodes for that
 
 
@@ -49,46 +49,61 @@ def is_small(columns: BinnedColumns, params: BoostingParams) -> bool:
     if params.only is not None and isinstance(columns.codes, DenseCodes):
         n_cells = len(params.only) * columns.n_rows
         n_bins = int((columns.n_bins[params.only] + 1).sum())
-    n_bins *= 0 if goes_by_value(columns) else 2 ** (params.max_depth - 1)
+    n_bins *= 0 if goes_by_level(columns, n_bins) else 2 ** (params.max_depth - 1)
     max_cells = MAX_DENSE if isinstance(columns.codes, DenseCodes) else MAX_STORED
     return n_cells <= max_cells and n_bins <= MAX_BINS
 
 
-def goes_by_value(columns: BinnedColumns) -> bool:
-    """Whether rows in the order of their codes are searched faster than bins; no other trees."""
-    n_bins = int(columns.n_bins.sum())
-    return (
-        isinstance(columns.codes, DenseCodes)
-        and n_bins > MIN_BINS
-        and n_bins > BINS_PER_CELL * columns.codes.codes.size
-        and not columns.is_categorical.any()
-        and not columns.has_missing.any()
-    )
+def goes_by_level(columns: BinnedColumns, n_bins: int) -> bool:
+    """Whether trees on features of so many bins are grown faster without stored histograms."""
+    is_dense = isinstance(columns.codes, DenseCodes)
+    return is_dense and n_bins > MIN_BINS and n_bins > BINS_PER_CELL * columns.codes.codes.size
 
 
-def tree_buffers(columns: BinnedColumns, depth: int) -> tuple[AnyArray, ...]:
-    """The buffers of ``grow_whole``."""
-    n_level, d = 2 ** (depth - 1), columns.n_features
-    n_bins = 0 if goes_by_value(columns) else int(columns.offset[-1])
-    return (
-        np.empty((n_level, n_bins), np.int64),
-        np.empty((n_level, d)),
-        np.empty((n_level, d), np.bool_),
-        *(np.empty(columns.n_rows, dtype) for dtype in (np.uint8, np.uint32, np.int64)),
-    )
+class TreeColumns(NamedTuple):
+    """Columns as ``grow_whole`` takes them; ``shape`` is described there."""
 
+    codes: DenseCodes | SparseCodes
+    shape: tuple[Any, ...]
 
-def tree_columns(columns: BinnedColumns, features: IntArray) -> tuple[AnyArray, ...]:
-    """The columns as ``grow_whole`` takes them, with dense cells by value or by row too."""
-    row_bins, cells = np.empty((0, 0), np.uint16), np.empty((0, 0), np.uint32)
-    if goes_by_value(columns):
-        codes = columns.codes.codes
-        cells = np.empty(codes.shape, np.uint32)
-        sort_cells(codes, features, cells)
-    elif isinstance(columns.codes, DenseCodes) and columns.offset[-1] <= MAX_ROW_BINS:
-        codes = np.minimum(columns.codes.codes[features].T, columns.n_bins[features])
-        row_bins = np.ascontiguousarray(codes + columns.offset[features], np.uint16)
-    return columns.offset, columns.n_bins, columns.is_categorical, row_bins, cells
+    @classmethod
+    def of(cls, columns: BinnedColumns, features: IntArray) -> TreeColumns:
+        """Of some features, by blocks of features with about as many bins."""
+        n_bins, codes = columns.n_bins, columns.codes
+        order = features[np.argsort(n_bins[features], kind="stable")]
+        n_blocks = -(-len(order) // LANES)
+        lanes = np.full((n_blocks, LANES), -1)
+        lanes.ravel()[: len(order)] = order
+        heights = n_bins[order[np.minimum(np.arange(1, n_blocks + 1) * LANES, len(order)) - 1]] + 1
+        first = np.concatenate([[0], np.cumsum(heights * LANES)])
+        offset = np.zeros(columns.n_features, np.int64)
+        offset[order] = first[np.arange(len(order)) // LANES] + np.arange(len(order)) % LANES
+        by_level = goes_by_level(columns, int((n_bins[features] + 1).sum()))
+        cells = np.empty((0, 0, 0), np.uint8)
+        if isinstance(codes, DenseCodes):
+            cells = np.zeros((n_blocks, LANES, columns.n_rows), np.uint8)
+            bins = np.minimum(codes.codes[order], n_bins[order, None])
+            cells.reshape(-1, columns.n_rows)[: len(order)] = bins
+            cells = np.ascontiguousarray(cells.transpose(0, 2, 1))
+        else:
+            widths, before = np.diff(columns.offset), columns.offset[:-1]
+            bins = np.arange(columns.offset[-1]) - np.repeat(before, widths)
+            is_listed = np.isin(np.arange(columns.n_features), features)
+            place = np.repeat(offset, widths) + LANES * bins
+            codes = moved_cells(codes, np.where(np.repeat(is_listed, widths), place, -1))
+        is_special = columns.is_categorical | columns.has_missing
+        shape = (offset, n_bins, columns.is_categorical, is_special)
+        return cls(codes, (shape, (offset, first, lanes, cells), by_level))
+
+    def buffers(self, n_rows: int, depth: int) -> tuple[AnyArray, ...]:
+        """The buffers of ``grow_whole``."""
+        (offset, *_), (_, first, *_), by_level = self.shape
+        n_level = 2 ** (depth - 1)
+        return (
+            np.empty((n_level, 0 if by_level else first[-1]), np.int64),
+            np.empty((n_level, len(offset))),
+            *(np.empty(n_rows, dtype) for dtype in (np.uint8, np.uint32)),
+        )
 
 
 class WholeTrees:
@@ -96,8 +111,8 @@ class WholeTrees:
 
     def __init__(self, block: RowBlock, depth: int, search: ExactSearch) -> None:
         self._block, self._depth, self._search = block, depth, search
-        self._buffers = tree_buffers(search.histograms.columns, depth)
-        self._shape = tree_columns(block.columns, np.flatnonzero(search.is_divisible))
+        self._columns = TreeColumns.of(block.columns, np.flatnonzero(search.is_divisible))
+        self._buffers = self._columns.buffers(block.columns.n_rows, depth)
 
     @classmethod
     def where_faster(cls, params: BoostingParams, search: ExactSearch) -> WholeTrees | None:
@@ -115,8 +130,7 @@ class WholeTrees:
         n_nodes = 2 ** (self._depth + 1)
         grown, bounds = room_for_trees(1, n_nodes), np.zeros((n_nodes, 2), np.int64)
         grown[0][0], n_cells = grow_whole(
-            block.columns.codes,
-            self._shape,
+            *self._columns,
             block.packed_by_row,
             block.order,
             total,

@@ -14,7 +14,7 @@ from secateur.data.costs import CostModel
 from secateur.data.table import Fold
 from secateur.data.target import are_counts
 from secateur.engines.boosted import rows
-from secateur.engines.boosted.grower import is_small, tree_buffers, tree_columns
+from secateur.engines.boosted.grower import TreeColumns, is_small
 from secateur.engines.boosted.trees import (
     BoostedModel,
     BoostingParams,
@@ -131,7 +131,7 @@ class WholeFit(CompiledFit):
         self._block: RowBlock = only_block(executor)  # type: ignore[assignment]  # it suits
         self._begun = rows.begin(executor, columns, loss, params)
         columns = self._block.columns._replace(offset=self._begun.columns.offset)
-        self._columns = tree_columns(columns, self._begun.divisible)
+        self._columns = TreeColumns.of(columns, self._begun.divisible)
         rows.choose_objective_rows(self._block, self._begun.stride)
         self._objective_rows = self._block.objective_rows[: None if has_objective else 0]
         self._loss, self._cost_model, self._params = loss, cost_model, params
@@ -181,7 +181,7 @@ class WholeFit(CompiledFit):
 
     def buffers(self) -> tuple[AnyArray, ...]:
         """What the fit needs while it advances."""
-        return tree_buffers(self._begun.columns, self._params.max_depth)
+        return self._columns.buffers(self._block.columns.n_rows, self._params.max_depth)
 
     def grow(
         self, n_rounds: int, buffers: tuple[AnyArray, ...], at_once: int = MAX_NODES
@@ -198,8 +198,8 @@ class WholeFit(CompiledFit):
                 some = slice(r * outputs, (r + at_once) * outputs)
                 its = tuple(array[some] for array in trees)
                 self._ensemble.n_cells += boost_rounds(
-                    block.columns.codes,
-                    (self._columns, begun.divisible),
+                    self._columns.codes,
+                    (self._columns.shape, begun.divisible),
                     block.target,
                     (block.weight, block.quantised_weight, *begun.weights),
                     (block.rows, block.held, self._objective_rows),
@@ -287,15 +287,16 @@ def boost_small(
         return raw, gains, splits
     n_rounds, depth = params.n_rounds, params.max_depth
     trees = room_for_trees(n_rounds * loss.n_outputs, 2 ** (depth + 1))
+    of_trees = TreeColumns.of(columns, np.arange(d))
     boost_rounds(
-        columns.codes,
-        (tree_columns(columns, np.arange(d)), np.arange(d)),
+        of_trees.codes,
+        (of_trees.shape, np.arange(d)),
         target,
         (weight, rounded, *scale),
         (train, fold.test.astype(np.uint32), train[:0]),
         *boosting_numbers(loss, params, scale),
         (raw, np.zeros(d, np.bool_), np.zeros(d), np.array([np.inf, 0.0, np.inf])),
-        tree_buffers(columns, depth),
+        of_trees.buffers(columns.n_rows, depth),
         trees,
         (np.empty(n_rounds), np.empty((n_rounds, len(fold.test)))),
     )
