@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secateur import AGBMClassifier
+from secateur._kernels.threads import Threads
 from secateur.data.costs import FeatureCosts
-from secateur.engines.boosted import engine, grower
+from secateur.engines.boosted import engine, grower, whole_fit
 from secateur.engines.boosted.grower import WholeTrees
 from secateur.engines.boosted.trees import BoostingParams
 
@@ -64,7 +65,7 @@ def test_they_are_what_a_small_fit_uses(loss, penalty, sparse, monkeypatch):
 
 @pytest.mark.parametrize("penalty", [0.0, 0.002])
 @pytest.mark.parametrize("loss", ["squared_error", "log_loss", "multinomial"])
-def test_short_tables_by_value(loss, penalty, monkeypatch):
+def test_histograms_that_are_not_stored(loss, penalty, monkeypatch):
     monkeypatch.setattr(grower, "MIN_BINS", 100)
     task = make_task(loss, n_rows=90, n_features=40, penalty=penalty, n_rounds=6, weights="floats")
     whole, _ = fit_whole(task)
@@ -147,3 +148,24 @@ def test_folds_with_different_bins_share_buffers():
     for one, other in zip(whole.path_, stepwise.path_, strict=True):
         assert one.support.tolist() == other.support.tolist()
         assert (one.objective, one.score.mean) == (other.objective, other.score.mean)
+
+
+@pytest.mark.parametrize("limit", [{}, {"max_features": 3}])
+@pytest.mark.parametrize("n_threads", [2, 3])
+def test_outputs_grown_side_by_side_are_those_one_after_the_other(limit, n_threads, monkeypatch):
+    task = make_task("multinomial", n_rows=300, n_features=25, penalty=1e-4, n_rounds=8)
+    task = task.with_params(**limit)
+    held, calls = range(0, 300, 7), []
+    one, _ = fit_whole(task, held=held)
+    original = whole_fit.grow_outputs
+    monkeypatch.setattr(whole_fit, "MIN_SHARED", 1)
+    monkeypatch.setattr(whole_fit, "grow_outputs", lambda *args: calls.append(1) or original(*args))
+    with Threads(n_threads) as threads:
+        _, fit = fit_whole(task, held=held)
+        fit._block.threads = threads
+        fit.begin(BoostingParams(**task.params))
+        steps = list(fit.steps())
+    assert len(calls) > 8  # trees of features that others used first were grown again
+    assert [step.order.tolist() for step in steps][-1] == one.steps[-1].order.tolist()
+    assert [step.objective for step in steps][-1] == one.steps[-1].objective
+    assert fit._block.raw.tolist() == one.blocks[0].raw.tolist()

@@ -178,6 +178,60 @@ def allowed_features(features, used, costs, room):
 
 
 @njit(cache=True, nogil=True)
+def grow_outputs(codes, columns, weights, rows, gradients, params, state, buffers, trees_out):
+    """The trees of some outputs, added to the predictions; returns the number of cells added up.
+
+    ``gradients`` = (negative gradients, hessians) by output; the others are those of
+    ``boost_rounds``, ``trees_out`` by output.
+    """
+    shape, features = columns
+    _, _, weight_scale, weight_mean, _, _ = weights
+    train = rows[0]
+    max_depth, min_weight, _, _, _, penalty, is_scaled = params
+    raw, used, costs, room = state
+    n_nodes_out, left, split_on, split, gain, words, value = trees_out
+    bounds = np.zeros((left.shape[1], 2), np.int64)
+    held_bounds = np.zeros((left.shape[1], 2), np.int64)
+    packed, order, held = np.zeros(raw.shape[1], np.int64), train.copy(), rows[1].copy()
+    column, scratch = buffers[2], buffers[3]
+    n_cells = 0
+    for k in range(raw.shape[0]):
+        g, h = gradients[0][k], gradients[1][k]
+        for i in range(train.shape[0]):
+            order[i] = train[i]
+        per_unit, total, sse, squares, scale_g, scale_h = pack_tree(g, h, weights, train, packed)
+        n_nodes = 1
+        left[k, 0], bounds[0, 0], bounds[0, 1] = -1, 0, order.shape[0]
+        if per_unit > 0.0:
+            steps = (1.0 / per_unit, 1.0 / weight_scale)
+            unit = sse if is_scaled else 2.0 * weight_mean
+            floor = max(NOISE * sse, ROUNDING * squares)
+            n_nodes, n = grow_whole(
+                codes, shape, packed, order, total, steps,
+                min_weight, allowed_features(features, used, costs, room),
+                (used, costs, room), (penalty, unit, floor), max_depth, buffers,
+                (bounds, left[k], split_on[k], split[k], gain[k], words[k]),
+            )  # fmt: skip
+            n_cells += n
+        n_nodes_out[k] = n_nodes
+        scales = (scale_g, scale_h)
+        fill_leaves(
+            bounds, left[k], n_nodes, order, g, h, weights, scales, params, value[k], raw[k]
+        )
+        tree = (left[k], split_on[k], words[k], value[k])
+        add_to_held(codes, tree, n_nodes, held, held_bounds, column, scratch, raw[k])
+    return n_cells
+
+
+@njit(cache=True, nogil=True)
+def mean_loss(loss, target, raw, w, rows):
+    """The weighted mean of the losses of some rows."""
+    losses = np.empty(rows.shape[0])
+    fill_losses(loss, target, raw, rows, losses)
+    return weighted_sum(losses, w, rows) / weighted_sum(np.ones(rows.shape[0]), w, rows)
+
+
+@njit(cache=True, nogil=True)
 def boost_rounds(
     codes, columns, target, weights, rows, loss, params, state, buffers, trees_out, found_out
 ):
@@ -190,56 +244,33 @@ def boost_rounds(
     ``state`` = (raw predictions, used, costs, room = (features that may be added, cost, budget)),
     which changes; ``buffers`` are those of ``grow_whole``. ``trees_out``, by tree, =
     (number of nodes; left, feature, split, gain, words, value by node); ``found_out``, by round, =
-    (mean training loss, if there are rows for it; losses of the held rows); returns the number of
-    cells added up.
+    (mean training loss, if there are rows for it; losses of the held rows; whether the first is
+    wanted of all rounds, and not only of the last and of those before a feature is used first).
+    Returns the number of cells added up.
     """
-    shape, features = columns
-    w, _, weight_scale, weight_mean, _, _ = weights
-    train, held, objective_rows = rows
-    max_depth, min_weight, _, _, _, penalty, is_scaled = params
-    raw, used, costs, room = state
-    n_nodes_out, left, split_on, split, gain, words, value = trees_out
-    objective, held_losses = found_out
-    n_outputs, n_rows = raw.shape
-    gradient, hessian = np.empty((n_outputs, n_rows)), np.empty((n_outputs, n_rows))
-    bounds = np.zeros((left.shape[1], 2), np.int64)
-    held_bounds = np.zeros((left.shape[1], 2), np.int64)
-    packed, order, held = np.zeros(n_rows, np.int64), train.copy(), held.copy()
-    column, scratch = buffers[2], buffers[3]
-    losses = np.empty(objective_rows.shape[0])
-    weight_of_objective = weighted_sum(np.ones(objective_rows.shape[0]), w, objective_rows)
-    n_cells = 0
-    for r in range(objective.shape[0]):
-        fill_gradients(loss, target, raw, gradient, hessian)
-        for k in range(n_outputs):
-            t, g, h = r * n_outputs + k, gradient[k], hessian[k]
-            for i in range(train.shape[0]):
-                order[i] = train[i]
-            per_unit, total, sse, squares, scale_g, scale_h = pack_tree(
-                g, h, weights, train, packed
-            )
-            n_nodes = 1
-            left[t, 0], bounds[0, 0], bounds[0, 1] = -1, 0, order.shape[0]
-            if per_unit > 0.0:
-                steps = (1.0 / per_unit, 1.0 / weight_scale)
-                unit = sse if is_scaled else 2.0 * weight_mean
-                floor = max(NOISE * sse, ROUNDING * squares)
-                n_nodes, n = grow_whole(
-                    codes, shape, packed, order, total, steps,
-                    min_weight, allowed_features(features, used, costs, room),
-                    (used, costs, room), (penalty, unit, floor), max_depth, buffers,
-                    (bounds, left[t], split_on[t], split[t], gain[t], words[t]),
-                )  # fmt: skip
-                n_cells += n
-            n_nodes_out[t] = n_nodes
-            scales = (scale_g, scale_h)
-            fill_leaves(
-                bounds, left[t], n_nodes, order, g, h, weights, scales, params, value[t], raw[k]
-            )
-            tree = (left[t], split_on[t], words[t], value[t])
-            add_to_held(codes, tree, n_nodes, held, held_bounds, column, scratch, raw[k])
-        if objective_rows.shape[0] > 0:
-            fill_losses(loss, target, raw, objective_rows, losses)
-            objective[r] = weighted_sum(losses, w, objective_rows) / weight_of_objective
+    raw, used, _, _ = state
+    objective, held_losses, is_each = found_out
+    n_outputs = raw.shape[0]
+    gradients = (np.empty(raw.shape), np.empty(raw.shape))
+    before, n_cells = raw.copy(), 0
+    n_rounds, has_objective = objective.shape[0], rows[2].shape[0] > 0
+    for r in range(n_rounds):
+        t, n_used = r * n_outputs, np.sum(used)
+        fill_gradients(loss, target, raw, gradients[0], gradients[1])
+        if has_objective and not is_each:
+            before[:] = raw
+        its = (
+            trees_out[0][t : t + n_outputs], trees_out[1][t : t + n_outputs],
+            trees_out[2][t : t + n_outputs], trees_out[3][t : t + n_outputs],
+            trees_out[4][t : t + n_outputs], trees_out[5][t : t + n_outputs],
+            trees_out[6][t : t + n_outputs],
+        )  # fmt: skip
+        n_cells += grow_outputs(
+            codes, columns, weights, rows, gradients, params, state, buffers, its
+        )
+        if has_objective and not is_each and r > 0 and np.sum(used) > n_used:
+            objective[r - 1] = mean_loss(loss, target, before, weights[0], rows[2])
+        if has_objective and (is_each or r == n_rounds - 1):
+            objective[r] = mean_loss(loss, target, raw, weights[0], rows[2])
         fill_losses(loss, target, raw, rows[1], held_losses[r])
     return n_cells

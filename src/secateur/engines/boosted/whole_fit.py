@@ -8,7 +8,16 @@ from typing import Protocol
 
 import numpy as np
 
-from secateur._kernels.boosting import LOGISTIC, MULTINOMIAL, SQUARED, boost_rounds
+from secateur._kernels.boosting import (
+    LOGISTIC,
+    MULTINOMIAL,
+    SQUARED,
+    boost_rounds,
+    fill_gradients,
+    fill_losses,
+    grow_outputs,
+    mean_loss,
+)
 from secateur.data.binning import BinnedColumns
 from secateur.data.costs import CostModel
 from secateur.data.table import Fold
@@ -33,6 +42,7 @@ from secateur.typing import AnyArray, FloatArray, IntArray
 
 LOSSES = {"squared_error": SQUARED, "log_loss": LOGISTIC}
 MAX_NODES = 1 << 18  # of all trees that are grown in one call
+MIN_SHARED = 400_000  # cells of the trees that a thread grows before it waits for others
 STEP_ROUNDS = 50  # rounds after which a fit can be interrupted
 
 
@@ -94,12 +104,16 @@ class CompiledFit(Protocol):
     def step(self, n_rounds: int) -> Step:
         """The step after so many rounds."""
 
+    def grow_alone(self, n_rounds: int, buffers: tuple[AnyArray, ...]) -> None:
+        """The same where no other fit grows; losses are those of the steps only."""
+        deque(self.grow(n_rounds, buffers), 0)
+
     def steps(self) -> Iterator[Step]:
         """The last step of each support, and a few between at which the fit can be ended."""
         buffers, n_rounds = self.buffers(), self._params.n_rounds
         for first in range(0, n_rounds, STEP_ROUNDS):
             last = min(first + STEP_ROUNDS, n_rounds)
-            deque(self.grow(last, buffers), 0)
+            self.grow_alone(last, buffers)
             entered_at = self.rounds_of_entries()
             changes = np.unique(entered_at[(entered_at > first) & (entered_at < last)])
             for n in (*changes.tolist(), last):
@@ -146,6 +160,13 @@ class WholeFit(CompiledFit):
         self._block.raw[:] = self._begun.baseline[:, None]
         self.used, self.costs = use.used.copy(), use.costs.copy()
         self._state = (self._block.raw, self.used, self.costs, np.array(use.limits))
+        block, begun = self._block, self._begun
+        self._given = (
+            self._columns.codes,
+            (self._columns.shape, begun.divisible),
+            (block.weight, block.quantised_weight, *begun.weights),
+            (block.rows, block.held, self._objective_rows),
+        )
         self._numbers = boosting_numbers(self._loss, p, self._begun.weights)
         self._ensemble = Ensemble(self._loss, self._begun.baseline)
         self._grown: list[TreeArrays] = []
@@ -184,11 +205,16 @@ class WholeFit(CompiledFit):
         return self._columns.buffers(self._block.columns.n_rows, self._params.max_depth)
 
     def grow(
-        self, n_rounds: int, buffers: tuple[AnyArray, ...], at_once: int = MAX_NODES
+        self,
+        n_rounds: int,
+        buffers: tuple[AnyArray, ...],
+        at_once: int = MAX_NODES,
+        *,
+        is_each: bool = True,
     ) -> Iterator[None]:
         """Add rounds until there are so many, ``at_once`` or fewer between two yields."""
-        block, begun = self._block, self._begun
-        outputs, n_nodes = self._loss.n_outputs, 2 ** (self._params.max_depth + 1)
+        block, outputs = self._block, self._loss.n_outputs
+        n_nodes = 2 ** (self._params.max_depth + 1)
         n_chunk = max(1, MAX_NODES // (n_nodes * outputs))
         while (n_done := len(self._objective)) < n_rounds:
             n = min(n_chunk, n_rounds - n_done)
@@ -198,19 +224,81 @@ class WholeFit(CompiledFit):
                 some = slice(r * outputs, (r + at_once) * outputs)
                 its = tuple(array[some] for array in trees)
                 self._ensemble.n_cells += boost_rounds(
-                    self._columns.codes,
-                    (self._columns.shape, begun.divisible),
+                    *self._given[:2],
                     block.target,
-                    (block.weight, block.quantised_weight, *begun.weights),
-                    (block.rows, block.held, self._objective_rows),
+                    *self._given[2:],
                     *self._numbers,
                     self._state,
                     buffers,
                     its,
-                    tuple(array[r : r + at_once] for array in found),
+                    (*(array[r : r + at_once] for array in found), is_each),
                 )
                 yield
             self._note(n_done, trees, *found)
+
+    def grow_alone(self, n_rounds: int, buffers: tuple[AnyArray, ...]) -> None:
+        """Add rounds until there are so many; the trees of several outputs side by side."""
+        n_cells = len(self._block.rows) * len(self._begun.divisible)
+        at_once = -(-MIN_SHARED // max(n_cells, 1))
+        n_threads = min(self._block.threads.n_threads, self._loss.n_outputs // at_once)
+        if n_threads <= 1:
+            deque(self.grow(n_rounds, buffers, is_each=False), 0)
+            return
+        block, (loss, _), outputs = self._block, self._numbers, self._loss.n_outputs
+        n_done, n_nodes = len(self._objective), 2 ** (self._params.max_depth + 1)
+        trees = room_for_trees((n_rounds - n_done) * outputs, n_nodes)
+        objective = np.full(n_rounds - n_done, np.nan)
+        losses = np.empty((len(objective), len(block.held)))
+        of_threads = [buffers, *(self.buffers() for _ in range(n_threads - 1))]
+        for r in range(len(objective)):
+            its = tuple(array[r * outputs : (r + 1) * outputs] for array in trees)
+            self._grow_round(its, of_threads, at_once)
+            if len(self._objective_rows):
+                objective[r] = mean_loss(
+                    loss, block.target, block.raw, block.weight, self._objective_rows
+                )
+            fill_losses(loss, block.target, block.raw, block.held, losses[r])
+        self._note(n_done, trees, objective, losses)
+
+    def _grow_round(
+        self, trees: TreeArrays, buffers: Sequence[tuple[AnyArray, ...]], at_once: int
+    ) -> None:
+        """One round, ``at_once`` outputs in each thread.
+
+        All threads begin with the same features in use. Where one of them uses another feature, the
+        trees of the outputs after its own are grown again: they are those of one thread.
+        """
+        raw, used, costs, room = self._state
+        loss, params = self._numbers
+        gradients = np.empty_like(raw), np.empty_like(raw)
+        fill_gradients(loss, self._block.target, raw, *gradients)
+        first, n_outputs = 0, len(raw)
+        while first < n_outputs:
+            before, n_cells = raw.copy(), [0] * len(buffers)
+            cuts = np.minimum(first + at_once * np.arange(len(buffers) + 1), n_outputs).tolist()
+            states = [(used.copy(), costs.copy(), room.copy()) for _ in buffers]
+
+            def grow(_: int, i: int) -> None:
+                its = slice(cuts[i], cuts[i + 1])  # noqa: B023  # at once
+                n_cells[i] = grow_outputs(  # noqa: B023  # at once
+                    *self._given,
+                    tuple(array[its] for array in gradients),
+                    params,
+                    (raw[its], *states[i]),  # noqa: B023  # as above
+                    buffers[i],
+                    tuple(array[its] for array in trees),
+                )
+
+            self._block.threads.share(grow, len(buffers))
+            self._ensemble.n_cells += sum(n_cells)
+            changed = [i for i, state in enumerate(states) if (state[0] != used).any()]
+            last = changed[0] if changed else len(states) - 1
+            for mine, its in zip((used, costs, room), states[last], strict=True):
+                mine[:] = its
+            first = cuts[last + 1]
+            raw[first:] = before[first:]
+            for array, fresh in zip(trees, room_for_trees(1, trees[1].shape[1]), strict=True):
+                array[first:] = fresh
 
     def _note(
         self, n_done: int, trees: TreeArrays, objective: FloatArray, losses: FloatArray
@@ -298,7 +386,7 @@ def boost_small(
         (raw, np.zeros(d, np.bool_), np.zeros(d), np.array([np.inf, 0.0, np.inf])),
         of_trees.buffers(columns.n_rows, depth),
         trees,
-        (np.empty(n_rounds), np.empty((n_rounds, len(fold.test)))),
+        (np.empty(n_rounds), np.empty((n_rounds, len(fold.test))), False),
     )
     inner = inner_nodes(trees)
     np.add.at(gains, trees[2][inner], trees[4][inner])
