@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secateur import AGBMClassifier
+from secateur._kernels import boosting
 from secateur._kernels.threads import Threads
 from secateur.data.costs import FeatureCosts
 from secateur.engines.boosted import engine, grower, whole_fit
@@ -143,7 +144,7 @@ def test_folds_with_different_bins_share_buffers():
     params = {"cv": folds, "max_iter": 8, "n_jobs": 1, "min_samples_leaf": 5, "random_state": 0}
     whole = AGBMClassifier(**params).fit(X, y)
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(engine, "suits", lambda *_: False)
+        monkeypatch.setattr(engine, "suits", lambda *_, **__: False)
         stepwise = AGBMClassifier(**params).fit(X, y)
     for one, other in zip(whole.path_, stepwise.path_, strict=True):
         assert one.support.tolist() == other.support.tolist()
@@ -157,9 +158,9 @@ def test_outputs_grown_side_by_side_are_those_one_after_the_other(limit, n_threa
     task = task.with_params(**limit)
     held, calls = range(0, 300, 7), []
     one, _ = fit_whole(task, held=held)
-    original = whole_fit.grow_outputs
+    original = boosting.grow_outputs
     monkeypatch.setattr(whole_fit, "MIN_SHARED", 1)
-    monkeypatch.setattr(whole_fit, "grow_outputs", lambda *args: calls.append(1) or original(*args))
+    monkeypatch.setattr(boosting, "grow_outputs", lambda *args: calls.append(1) or original(*args))
     with Threads(n_threads) as threads:
         _, fit = fit_whole(task, held=held)
         fit._block.threads = threads

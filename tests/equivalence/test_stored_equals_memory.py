@@ -313,7 +313,9 @@ def test_trees_are_boosted_whole_where_all_rows_are_in_one_block_in_memory(
 ):
     n_whole = []
     plain = WholeFit.grow
-    monkeypatch.setattr(WholeFit, "grow", lambda *args: n_whole.append(args[1]) or plain(*args))
+    monkeypatch.setattr(
+        WholeFit, "grow", lambda *args, **more: n_whole.append(args[1]) or plain(*args, **more)
+    )
     kwargs = {"penalty": 0.002, **ONE}
     many = secateur.AGBMRegressor(**kwargs).fit(store(frame, tmp_path, "number"))
     assert sum(n_whole) == (ONE["max_iter"] if memory == "in memory" else 0)

@@ -44,11 +44,14 @@ def histogram(cells, packed, rows, n):
     return bins
 
 
-def test_cells_are_added_to_the_bins_of_their_lanes():
+@pytest.mark.parametrize("n_lanes", [1, 20, LANES])
+def test_cells_are_added_to_the_bins_of_their_lanes(n_lanes):
     _, _, cells, packed, rows = block(0)
     bins = np.zeros(21 * LANES, np.int64)
-    add_cells(cells, packed, rows, bins)
-    np.testing.assert_array_equal(bins.reshape(-1, LANES), histogram(cells, packed, rows, 21))
+    add_cells(cells, n_lanes, packed, rows, bins)
+    expected = histogram(cells, packed, rows, 21)
+    expected[:, 4 * -(-n_lanes // 4) :] = 0  # four lanes at a time
+    np.testing.assert_array_equal(bins.reshape(-1, LANES), expected)
 
 
 def test_stored_cells_and_zeros_make_the_same_bins():

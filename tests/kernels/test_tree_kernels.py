@@ -203,7 +203,7 @@ def fit_small(codes, target, loss, n_outputs, n_rounds, *, train=None, rate=0.5)
         (DEPTH, 5, rate, 0.0, False, 0.0, True),
         (raw, np.zeros(d, np.bool_), np.zeros(d), np.array([np.inf, 0.0, np.inf])),
         columns.buffers(N_ROWS, DEPTH), trees,
-        (np.empty(n_rounds), np.empty((n_rounds, len(held)))),
+        (np.empty(n_rounds), np.empty((n_rounds, len(held))), True),
     )  # fmt: skip
     gains = np.zeros(d)
     inner = inner_nodes(trees)

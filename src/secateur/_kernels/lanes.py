@@ -25,13 +25,19 @@ LANES = 32
 
 
 @njit(cache=True, nogil=True)
-def add_cells(cells, packed, rows, bins_out):
-    """Add the rows of a node to the bins of a block."""
+def add_cells(cells, n_lanes, packed, rows, bins_out):
+    """Add the rows of a node to the bins of a block, of which the first lanes have features.
+
+    Four lanes at a time, in a loop that is unrolled; the last of them may be without feature.
+    """
+    n_fours = np.uint64((n_lanes + 3) // 4)
     for i in range(rows.shape[0]):
         r = rows[i]
         p = packed[r]
-        for l in range(LANES):
-            bins_out[np.uint64(cells[r, l]) * np.uint64(LANES) + np.uint64(l)] += p
+        for four in range(n_fours):
+            for l in range(4):
+                lane = four * np.uint64(4) + np.uint64(l)
+                bins_out[np.uint64(cells[r, lane]) * np.uint64(LANES) + lane] += p
 
 
 @njit(cache=True, nogil=True)

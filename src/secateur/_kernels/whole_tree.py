@@ -65,8 +65,11 @@ def _codes_of(codes, j, buffer):
 
 def add_dense(codes, blocks, k, packed, rows, total, bins):
     """All cells of the rows."""
+    n_lanes = LANES
+    while blocks[2][k, n_lanes - 1] < 0:
+        n_lanes -= 1
     bins[:] = 0
-    add_cells(blocks[3][k], packed, rows, bins)
+    add_cells(blocks[3][k], n_lanes, packed, rows, bins)
 
 
 def add_sparse(codes, blocks, k, packed, rows, total, bins):

@@ -19,9 +19,9 @@ from secateur.execution.blocks import RowStore
 from secateur.losses import Loss
 from secateur.selectors.base import warn_caller
 from secateur.selectors.boosted_base import BoostedInput, BoostedSelector
-from secateur.selectors.exact_thresholds import ExactThresholds
 from secateur.selectors.parameters import (
     ClassificationParameters,
+    ExactThresholds,
     RegressionParameters,
     number,
     one_of,
@@ -72,7 +72,7 @@ class GBFSOptions(ExactThresholds):
     feature_subsample: float = number(0, 1, above=True, advice="Use 1 for all.").default(1.0)
 
     def _loss(self, target: Target, weight: FloatArray) -> Loss:
-        loss = super()._loss(target, weight)
+        loss: Loss = super()._loss(target, weight)  # type: ignore[misc]  # a selector's
         loss.starts_at_zero = self.init == "zero"
         return loss
 

@@ -71,7 +71,7 @@ from secateur.typing import FloatArray, IntArray
 GRID_PATIENCE = 2  # penalties without progress after which "auto" tries no lower ones
 STOPPING_ROWS = 10_000  # the number of rows above which early_stopping="auto" holds some out
 FALLBACK = 2  # the penalty of the grid that "auto" takes where there are too few rows for folds
-HUBER_LEVEL = 0.9  # residuals from the median beyond this quantile count as outliers by default
+HUBER_LEVEL = 0.9  # residuals from the median beyond this quantile are outliers by default
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -93,8 +93,6 @@ class BoostedInput(FitInput):
 @with_constructor
 class BoostedSelector(StepPredictor):
     """Fits boosted trees with feature costs and keeps the features of one step.
-
-    Subclasses set the gain (``_criterion``) and are classifiers or regressors.
 
     Parameters
     ----------
@@ -119,8 +117,7 @@ class BoostedSelector(StepPredictor):
     validation_fraction : float, default=0.1
         The share of rows that early stopping holds out.
     n_iter_no_change : int or "auto", default="auto"
-        Rounds without a lower loss on held-out rows after which a fit stops; "auto" is 10, at a
-        learning rate below 0.1 the inverse of the rate.
+        Rounds without progress on held-out rows that end a fit; "auto" is at least 10 and 1 / rate.
     categorical_features : None, "from_dtype", list or mask, default=None
         Columns of categories; those of a category type are always taken as such.
 
@@ -207,8 +204,12 @@ class BoostedSelector(StepPredictor):
             The path of an interrupted fit on the same rows, which is continued; the result is that
             of a fit without interruption. ``random_state`` must be a number.
         """
-        validation = (X_val, y_val, sample_weight_val)
-        return self._fit(X, y, sample_weight, groups, validation=validation, resume=resume)
+        fit, validation = self._fit, (X_val, y_val, sample_weight_val)
+        if not self.max_bins:
+            from secateur.selectors.exact_thresholds import ExactFit
+
+            fit = ExactFit.of(self)
+        return fit(X, y, sample_weight, groups, validation=validation, resume=resume)
 
     def _problem(
         self, X: Any, y: Any, sample_weight: Any, *, validation: Any, resume: Any
@@ -364,9 +365,8 @@ class BoostedSelector(StepPredictor):
             queries=given.queries,
         )
 
-    def _groups(self, *rows: Any) -> Groups | None:  # noqa: ARG002
+    def _groups(self, *rows: Any) -> Groups | None:
         """The feature groups of group tests; none where the search is exact."""
-        return None
 
     def _penalties(
         self, data: Any, params: BoostingParams, given: BoostedInput, folds: list[Fold]

@@ -7,7 +7,9 @@ A split of a clipped column is a split of the column itself, and the first one p
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +29,7 @@ from secateur.exceptions import (
 from secateur.model_selection.encoding import as_features, with_costs
 from secateur.path import SelectionPath, Step
 from secateur.selectors.boosted_base import BoostedSelector
-from secateur.selectors.parameters import number, with_constructor
+from secateur.selectors.parameters import ExactThresholds
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import FloatArray, IntArray
 
@@ -58,27 +60,19 @@ class Ranges(NamedTuple):
         return clipped
 
 
-@with_constructor
-class ExactThresholds(BoostedSelector):
-    """A boosted selector whose columns may have more than 255 bins.
+class ExactFit(BoostedSelector):
+    """What a boosted selector does where a bin is wanted for each value."""
 
-    Parameters
-    ----------
-    max_bins : int or None, default=255
-        Bins per feature; columns with fewer distinct values have a bin for each. None is a bin for
-        each value of any column, as the papers have it: for small tables of numbers, since a column
-        takes time and memory in proportion to its different values.
-    """
+    @classmethod
+    def of(cls, selector: BoostedSelector) -> Callable[..., Any]:
+        """How the selector is fitted: only some know ``max_bins=None``."""
+        is_known = isinstance(selector, ExactThresholds)
+        return partial(cls._fit_exactly if is_known else cls._fit, selector)
 
-    max_bins: int | None = number(  # type: ignore[assignment]  # None is refused by others
-        2, 255, whole=True, or_none=True, advice="Use None for a bin for each value."
-    ).default(255)
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, **more: Any) -> Any:
-        if self.max_bins is not None:
-            return super()._fit(X, y, sample_weight, groups, **more)
+    def _fit_exactly(self, X: Any, y: Any, sample_weight: Any, groups: Any, **more: Any) -> Any:
+        """Fit a selector to clipped columns; its path is that of the columns."""
         self._check_parameters()
-        self._refuse(X, more["resume"])
+        ExactFit._refuse(self, X, more["resume"])
         given = self._problem(X, y, sample_weight, **more)
         table, (X_val, y_val, weight_val) = given.problem.table, more["validation"]
         if table.categories:
@@ -90,9 +84,9 @@ class ExactThresholds(BoostedSelector):
         inner = with_costs(clone(self), ranges.sources, table.names).set_params(
             max_bins=N_VALUES, categorical_features=None, on_interrupt="keep"
         )
-        of_columns = ranges.sources, table.n_features
-        if self.on_step is not None:
-            inner.on_step = lambda step: self.on_step(_over_columns(step, *of_columns))
+        of_columns, on_step = (ranges.sources, table.n_features), self.on_step
+        if on_step is not None:
+            inner.on_step = lambda step: on_step(_over_columns(step, *of_columns))
         if X_val is not None:
             X_val = ranges.clip(read_table(X_val, like=table.schema))
         try:

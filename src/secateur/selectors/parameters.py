@@ -367,3 +367,20 @@ class RegressionParameters:
     huber_delta: float | None = number(
         0, above=True, below=True, or_none=True, advice="Use None to have it chosen from y."
     ).default(None)
+
+
+@with_constructor
+class ExactThresholds:
+    """Columns may have more than 255 bins.
+
+    Parameters
+    ----------
+    max_bins : int or None, default=255
+        Bins per feature; columns with fewer distinct values have a bin for each. None is a bin for
+        each value of any column, as the papers have it: for small tables of numbers, since a column
+        takes time and memory in proportion to its different values.
+    """
+
+    max_bins: Any = number(
+        2, 255, whole=True, or_none=True, advice="Use None for a bin for each value."
+    ).default(255)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from secateur.data.table import Fold, Table, all_rows
 from secateur.data.target import are_counts, weight_of_a_row
 from secateur.engines.boosted import rows
 from secateur.engines.boosted.groups import Groups, GroupSearch
-from secateur.engines.boosted.grower import TreeGrower
+from secateur.engines.boosted.grower import TreeColumns, TreeGrower
 from secateur.engines.boosted.nodes import ExactSearch, NodeHistograms
 from secateur.engines.boosted.trees import BoostedModel, BoostingParams, Ensemble, Tree
 from secateur.engines.boosted.whole_fit import WholeFit, suits
@@ -206,15 +207,20 @@ class BoostedData:
         return Run(steps, fold_losses, self.metric)
 
     def whole_fit(
-        self, fold: Fold, params: BoostingParams, *, has_objective: bool = True
+        self,
+        fold: Fold,
+        params: BoostingParams,
+        *,
+        has_objective: bool = True,
+        shared: dict[Any, TreeColumns] | None = None,
     ) -> WholeFit | None:
         """A fit on one fold that grows many rounds in one call, where that is possible."""
         if self.given is not None or self.groups is not None or self.category is not None:
             return None
         executor, given = self._executor(fold), (self.columns, self.loss, self.cost_model, params)
-        if not suits(executor, *given):
+        if not suits(executor, *given, is_alone=shared is None):
             return None
-        return WholeFit(executor, *given, has_objective=has_objective)
+        return WholeFit(executor, *given, has_objective=has_objective, shared=shared)
 
     def refit(self, step: Step, params: BoostingParams) -> Step:
         """The step with a model of all rows and its features, at no cost."""

@@ -28,10 +28,12 @@ from secateur.execution.blocks import RowBlock, only_block
 from secateur.losses import Loss, weighted_quantile
 from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 
-# Stored cells up to which one thread is as fast as several that wait for each other.
-MAX_STORED = 2_000_000
-# The same for dense tables, which can also be drafted on few features where features cost.
-MAX_DENSE = 2_000_000
+# Cells up to which one thread is as fast as two that wait for each other: stored ones, and those of
+# dense tables, which can also be drafted on few features where features cost. A fit of 15,000 x 300
+# took 0.4 s by one thread and 0.5 s by two, one of 80,000 x 100 1.2 and 0.6.
+MAX_STORED = 20_000_000
+MAX_DENSE = 5_000_000
+MAX_SIDE_BY_SIDE = 10_000_000  # the same for dense tables if each thread has a fit of its own
 MAX_BINS = 2_500_000  # bins of all nodes of a level: their histograms are kept side by side
 # Where the histogram of a node leaves the second cache and has at least such a share of bins for
 # each cell, histograms are not stored, but made for each node.
@@ -40,7 +42,7 @@ FEW_STEPS = 1024  # with fewer steps of gradients (millions of rows) they are ro
 MAX_DEPTH = 8  # deeper trees have too many nodes for that
 
 
-def is_small(columns: BinnedColumns, params: BoostingParams) -> bool:
+def is_small(columns: BinnedColumns, params: BoostingParams, *, is_alone: bool = True) -> bool:
     """Whether one thread and one kernel call are as fast as several."""
     if not params.whole or params.feature_subsample < 1.0 or params.max_depth > MAX_DEPTH:
         return False
@@ -50,7 +52,9 @@ def is_small(columns: BinnedColumns, params: BoostingParams) -> bool:
         n_cells = len(params.only) * columns.n_rows
         n_bins = int((columns.n_bins[params.only] + 1).sum())
     n_bins *= 0 if goes_by_level(columns, n_bins) else 2 ** (params.max_depth - 1)
-    max_cells = MAX_DENSE if isinstance(columns.codes, DenseCodes) else MAX_STORED
+    max_cells = MAX_DENSE if is_alone else max(MAX_DENSE, MAX_SIDE_BY_SIDE)
+    if isinstance(columns.codes, SparseCodes):
+        max_cells = MAX_STORED
     return n_cells <= max_cells and n_bins <= MAX_BINS
 
 
@@ -72,19 +76,21 @@ class TreeColumns(NamedTuple):
         n_bins, codes = columns.n_bins, columns.codes
         order = features[np.argsort(n_bins[features], kind="stable")]
         n_blocks = -(-len(order) // LANES)
+        width = 4 * -(-len(order) // (4 * max(n_blocks, 1)))  # kernels add four lanes at a time
+        block, lane = np.divmod(np.arange(len(order)), max(width, 1))
         lanes = np.full((n_blocks, LANES), -1)
-        lanes.ravel()[: len(order)] = order
-        heights = n_bins[order[np.minimum(np.arange(1, n_blocks + 1) * LANES, len(order)) - 1]] + 1
+        lanes[block, lane] = order
+        heights = np.maximum.reduceat(n_bins[order], np.arange(n_blocks) * width) + 1
         first = np.concatenate([[0], np.cumsum(heights * LANES)])
         offset = np.zeros(columns.n_features, np.int64)
-        offset[order] = first[np.arange(len(order)) // LANES] + np.arange(len(order)) % LANES
+        offset[order] = first[block] + lane
         by_level = goes_by_level(columns, int((n_bins[features] + 1).sum()))
         cells = np.empty((0, 0, 0), np.uint8)
         if isinstance(codes, DenseCodes):
-            cells = np.zeros((n_blocks, LANES, columns.n_rows), np.uint8)
-            bins = np.minimum(codes.codes[order], n_bins[order, None])
-            cells.reshape(-1, columns.n_rows)[: len(order)] = bins
-            cells = np.ascontiguousarray(cells.transpose(0, 2, 1))
+            cells = np.zeros((n_blocks, columns.n_rows, width), np.uint8)
+            for k in range(n_blocks):
+                some = order[k * width : (k + 1) * width]
+                cells[k, :, : len(some)] = np.minimum(codes.codes[some].T, n_bins[some])
         else:
             widths, before = np.diff(columns.offset), columns.offset[:-1]
             bins = np.arange(columns.offset[-1]) - np.repeat(before, widths)

@@ -114,9 +114,7 @@ class TasksData:
 
         return Run(steps(), fold_losses, self.metric)
 
-    def whole_fit(
-        self, fold: Fold, params: BoostingParams, *, has_objective: bool = True
-    ) -> WholeTasks | None:
+    def whole_fit(self, fold: Fold, params: BoostingParams, **more: Any) -> WholeTasks | None:
         """The same with each tree grown in one call, where that is possible."""
         n_nodes = len(self.tasks) * params.n_rounds * 2 ** (params.max_depth + 1)
         is_limited = params.max_features is not None or params.cost_budget is not None
@@ -125,7 +123,7 @@ class TasksData:
         fits = []
         for task, its_fold in zip(self.tasks, self.parts(fold), strict=True):
             given = (its_fold, task.params(params))
-            fit = task.data.whole_fit(*given, has_objective=has_objective)
+            fit = task.data.whole_fit(*given, **more)
             if fit is None:
                 return None
             fits.append(fit)

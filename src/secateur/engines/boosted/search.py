@@ -14,6 +14,7 @@ from secateur.data.costs import CostModel
 from secateur.data.table import Fold
 from secateur.engines.boosted.elimination import Dropping
 from secateur.engines.boosted.engine import BoostedData
+from secateur.engines.boosted.grower import TreeColumns
 from secateur.engines.boosted.trees import BoostingParams
 from secateur.engines.boosted.whole_fit import LOSSES, CompiledFit, largest_buffers
 from secateur.engines.fold_losses import FoldLosses, mean_of
@@ -166,9 +167,10 @@ class BoostedEngine:
         """A fit for each part of the rows, all with their own parameters; [] where it is slower."""
         fits: list[CompiledFit] = []
         parts = self._parts
+        shared: dict[Any, TreeColumns] | None = {} if len(parts) > 1 else None
         for fold, its in zip(parts, params, strict=True):
             is_last = fold is parts[-1]  # the others only score
-            fit = self._data.whole_fit(fold, its, has_objective=is_last)
+            fit = self._data.whole_fit(fold, its, has_objective=is_last, shared=shared)
             if fit is None:
                 return []
             fits.append(fit)

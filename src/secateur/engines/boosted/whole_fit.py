@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from secateur._kernels.boosting import (
-    LOGISTIC,
-    MULTINOMIAL,
-    SQUARED,
-    boost_rounds,
-    fill_gradients,
-    fill_losses,
-    grow_outputs,
-    mean_loss,
-)
+from secateur._kernels import boosting
+from secateur._kernels.boosting import LOGISTIC, MULTINOMIAL, SQUARED, boost_rounds
 from secateur.data.binning import BinnedColumns
 from secateur.data.costs import CostModel
 from secateur.data.table import Fold
@@ -52,6 +44,8 @@ def suits(
     loss: Loss,
     cost_model: CostModel,
     params: BoostingParams,
+    *,
+    is_alone: bool = True,
 ) -> bool:
     """Whether several rounds can be grown in one call, by one thread as fast as by several."""
     return (
@@ -59,7 +53,7 @@ def suits(
         and cost_model.is_plain
         and params.subsample == 1.0
         and only_block(executor) is not None
-        and is_small(columns, params)
+        and is_small(columns, params, is_alone=is_alone)
     )
 
 
@@ -129,7 +123,8 @@ def largest_buffers(fits: Sequence[CompiledFit]) -> tuple[AnyArray, ...]:
 class WholeFit(CompiledFit):
     """A fit on some rows, which can be begun again with another penalty.
 
-    The training loss is computed if ``has_objective``.
+    The training loss is computed if ``has_objective``. Fits on some rows of the same table have
+    their cells in common, in ``shared``.
     """
 
     def __init__(
@@ -141,11 +136,18 @@ class WholeFit(CompiledFit):
         params: BoostingParams,
         *,
         has_objective: bool = True,
+        shared: dict[Any, TreeColumns] | None = None,
     ) -> None:
         self._block: RowBlock = only_block(executor)  # type: ignore[assignment]  # it suits
-        self._begun = rows.begin(executor, columns, loss, params)
-        columns = self._block.columns._replace(offset=self._begun.columns.offset)
-        self._columns = TreeColumns.of(columns, self._begun.divisible)
+        begun = rows.begin(executor, columns, loss, params)
+        shared = {} if shared is None else shared
+        columns = self._block.columns._replace(offset=begun.columns.offset)
+        key = (id(columns.codes.codes), begun.divisible.tobytes())
+        if key not in shared:
+            shared[key] = TreeColumns.of(columns, begun.divisible)
+        self._columns = shared[key]
+        columns = columns._replace(codes=self._columns.codes)
+        self._block.columns, self._begun = columns, begun._replace(columns=columns)
         rows.choose_objective_rows(self._block, self._begun.stride)
         self._objective_rows = self._block.objective_rows[: None if has_objective else 0]
         self._loss, self._cost_model, self._params = loss, cost_model, params
@@ -254,10 +256,10 @@ class WholeFit(CompiledFit):
             its = tuple(array[r * outputs : (r + 1) * outputs] for array in trees)
             self._grow_round(its, of_threads, at_once)
             if len(self._objective_rows):
-                objective[r] = mean_loss(
+                objective[r] = boosting.mean_loss(
                     loss, block.target, block.raw, block.weight, self._objective_rows
                 )
-            fill_losses(loss, block.target, block.raw, block.held, losses[r])
+            boosting.fill_losses(loss, block.target, block.raw, block.held, losses[r])
         self._note(n_done, trees, objective, losses)
 
     def _grow_round(
@@ -271,7 +273,7 @@ class WholeFit(CompiledFit):
         raw, used, costs, room = self._state
         loss, params = self._numbers
         gradients = np.empty_like(raw), np.empty_like(raw)
-        fill_gradients(loss, self._block.target, raw, *gradients)
+        boosting.fill_gradients(loss, self._block.target, raw, *gradients)
         first, n_outputs = 0, len(raw)
         while first < n_outputs:
             before, n_cells = raw.copy(), [0] * len(buffers)
@@ -280,7 +282,7 @@ class WholeFit(CompiledFit):
 
             def grow(_: int, i: int) -> None:
                 its = slice(cuts[i], cuts[i + 1])  # noqa: B023  # at once
-                n_cells[i] = grow_outputs(  # noqa: B023  # at once
+                n_cells[i] = boosting.grow_outputs(  # noqa: B023  # at once
                     *self._given,
                     tuple(array[its] for array in gradients),
                     params,
