@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 
 import secateur
+from secateur.datasets import make_ranking
+from secateur.engines.boosted import groups
 from secateur.exceptions import InputError, InputTypeError
 from secateur.storage import open_table as opening
 from secateur.storage.stored_table import StoredTable, sample_stored
@@ -65,6 +70,27 @@ def test_held_out_scores_of_some_rows_are_those_of_memory(problem):
     here = secateur.held_out(selector(), X[rows], y[rows], **found)
     there = secateur.held_out(selector(), secateur.open_table(X, y).take(rows), None, **found)
     assert [step.score for step in there.path] == [step.score for step in here.path]
+
+
+@pytest.mark.filterwarnings("ignore:Group testing is not faster")
+def test_group_tests_of_some_rows_have_their_weights(monkeypatch):
+    plain = groups._visit
+
+    def checked(columns, threads, walk, what, tops, arrays):
+        assert len(arrays.weight) in {0, columns.n_rows}  # kernels do not look
+        plain(columns, threads, walk, what, tops, arrays)
+
+    monkeypatch.setattr(groups, "_visit", checked)
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 7, size=(N_ROWS, 48)).astype(float)
+    y = (X[:, 1] - X[:, 3] + rng.normal(size=N_ROWS) > 0).astype(int)
+    rows = np.flatnonzero(np.arange(N_ROWS) % 4 > 1)
+    sizes = {"expected_features": 3, "leaf_size": 4, "group_size": 16}
+    one = secateur.GTGBMClassifier(penalty=0.005, max_iter=4, random_state=0, **sizes)
+    there = clone(one).fit(secateur.open_table(X, y).take(rows))
+    here = clone(one).fit(secateur.open_table(X[rows], y[rows]))
+    assert there.support_.sum() > 1
+    np.testing.assert_array_equal(there.predict_proba(X), here.predict_proba(X))
 
 
 def test_a_sample_is_scored_where_not_all_rows_fit(problem, monkeypatch):
@@ -158,3 +184,63 @@ def test_what_cannot_be_is_said(problem, tmp_path):
         secateur.held_out(secateur.MultitaskAGBMClassifier(), table, None, task=y)
     with pytest.raises(InputTypeError, match=r"memory.*stored table.*held_out"):
         secateur.compare(table, None, "agbm")
+
+
+@pytest.fixture
+def queries():
+    made = make_ranking(60, (5, 30), n_features=6, n_informative=2, random_state=0)
+    mixed = np.random.default_rng(0).permutation(len(made.y))
+    X = np.round(2 * made.X[mixed])  # few values: bins are the same whichever rows there are
+    return X, made.y[mixed].astype(float), made.query[mixed]
+
+
+RANKER = secateur.AGBMRanker(penalty=[0.1, 0.02], cv=2, max_iter=5, random_state=0)
+
+
+def test_held_out_scores_of_rankers_are_those_of_memory(queries):
+    X, y, qid = queries
+    found = {"qid": qid, "cv": 2, "random_state": 0}
+    here = secateur.held_out(RANKER, X, y, **found)
+    there = secateur.held_out(RANKER, secateur.open_table(X, y), None, **found)
+    assert [step.score for step in there.path] == [step.score for step in here.path]
+    assert there.all_features == here.all_features
+
+
+def test_a_sample_has_whole_queries(queries, monkeypatch):
+    from secateur.storage import stored_table
+
+    monkeypatch.setattr(stored_table, "SAMPLE_ROWS", 300)
+    X, y, qid = queries
+    table = secateur.open_table(X, y)
+    held = secateur.held_out(RANKER, table, None, qid=qid, cv=2, random_state=0)
+    (sample,) = table.kept.values()
+    its = qid[sample.rows]
+    assert 200 < len(its) <= 300
+    np.testing.assert_array_equal(sample.X, X[sample.rows])
+    whole, sampled = np.bincount(qid), np.bincount(its, minlength=60)
+    assert set(sampled[sampled > 0] - whole[sampled > 0]) == {0}
+    assert 0.5 < held.path[-1].score.mean < 1.0
+    assert sample_stored(table, 1, queries=qid) is not sample_stored(table, 1, queries=qid // 2)
+
+
+@pytest.mark.parametrize(("most", "advice"), [(100, "Leave some of"), (10**5, "Set the memory")])
+def test_a_query_that_is_larger_than_the_sample(queries, monkeypatch, most, advice):
+    from secateur.storage import stored_table
+
+    monkeypatch.setattr(stored_table, "SAMPLE_ROWS", most)
+    monkeypatch.setattr(stored_table, "MIN_SAMPLE", 100)
+    X, y, qid = queries
+    table = secateur.open_table(X, y)
+    table.memory_limit = 100 * 8 * 8 * 6
+    joined = np.where(qid < 30, 0, qid)
+    largest = int((joined == 0).sum())
+    with pytest.raises(
+        InputError, match=f"Got a query of {largest} rows, and a sample of 100."
+    ) as e:
+        secateur.held_out(RANKER, table, None, qid=joined, cv=2, random_state=0)
+    assert advice in str(e.value)
+    if most > largest:
+        table.memory_limit = int(
+            re.search("at least ([0-9,]+) bytes", str(e.value))[1].replace(",", "")
+        )
+        assert secateur.held_out(RANKER, table, None, qid=joined, cv=2, random_state=0).folds

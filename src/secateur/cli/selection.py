@@ -234,6 +234,7 @@ class SelectionRun:
 
     def _entry(self, answer: Answer, held: HeldOut | None) -> Entry:
         """What the report shows: the path with its scores, the selection, and what the data say."""
+        from secateur.data.tasks import read_queries
         from secateur.model_selection.rows import TEST_SAMPLE_SEED
         from secateur.report import Entry, gather_evidence
         from secateur.storage.reading.plan import without_indicators
@@ -245,7 +246,8 @@ class SelectionRun:
         selection = path.cut(shown.selection_.chooser)
         X, y = dataset.features.X, dataset.y
         if dataset.is_stored:
-            sample = sample_stored(X, TEST_SAMPLE_SEED)
+            queries = None if dataset.query is None else read_queries(dataset.query)
+            sample = sample_stored(X, TEST_SAMPLE_SEED, queries=queries)
             X, y = sample.X, y[sample.rows]
         if dataset.is_encoded:
             X = without_indicators(dataset.plan, X, dataset.features.sources)

@@ -36,6 +36,18 @@ def sample_rows(n_rows: int, most: int, seed: int) -> IntArray:
     return np.sort(sample.rows)
 
 
+def sample_queries(number: IntArray, most: int, seed: int) -> IntArray:
+    """The rows of whole queries, sorted: of those with the smallest keys, up to so many rows.
+
+    >>> sample_queries(np.array([0, 1, 1, 2, 3, 3, 3]), 4, seed=5)
+    array([4, 5, 6])
+    """
+    sizes = np.bincount(number)
+    order = np.argsort(keys_of(np.arange(len(sizes)), seed))
+    chosen = order[np.cumsum(sizes[order]) <= most]
+    return np.flatnonzero(np.isin(number, chosen))
+
+
 class RowSample:
     """The same sample from rows that come block by block, when their number is not known.
 

@@ -251,8 +251,22 @@ class RowBlock(CodeBlock):
         return self.expanded[feature]
 
 
+class AllRows:
+    """A store whose fits are on all rows of its blocks."""
+
+    __slots__ = ()
+
+    def of_blocks(self, values: AnyArray) -> AnyArray:
+        """Values of the rows of a fit as values of all rows of the blocks: these are the same."""
+        return values
+
+    def of_fit(self, values: AnyArray) -> AnyArray:
+        """Values of all rows of the blocks as values of the rows of a fit."""
+        return values
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class LocalRowStore:
+class LocalRowStore(AllRows):
     """Rows in blocks of this process, which are asked one after the other."""
 
     held: Sequence[CodeBlock]

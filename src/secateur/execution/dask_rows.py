@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from secateur.exceptions import ClusterError
-from secateur.execution.blocks import FitRows
+from secateur.execution.blocks import AllRows, FitRows
 from secateur.execution.worker import CODES, BlockSource, Call, Order, WorkerActor, joined
 from secateur.typing import Finish, Result
 
@@ -55,7 +55,7 @@ def _no_memory() -> ClusterError:
     )
 
 
-class DaskRowStore:
+class DaskRowStore(AllRows):
     """Blocks of rows on the workers of a cluster."""
 
     def __init__(self, executor: DaskExecutor, source: BlockSource) -> None:

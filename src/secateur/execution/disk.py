@@ -123,19 +123,26 @@ class SubsetRowStore:
 
     def executor(self, asked: FitRows) -> Executor:
         """The executor of the whole store, for these rows."""
-        target, weight = np.zeros(self.n_rows), np.ones(self.n_rows)
-        target[self.rows], weight[self.rows] = asked.target, asked.weight
+        target, weight = self.of_blocks(asked.target), self.of_blocks(asked.weight)
         train, test = self.rows[asked.train], self.rows[asked.test]
         category = asked.category
         if category is not None:
-            codes = np.zeros(self.n_rows, np.uint8)
-            codes[self.rows] = category.codes
-            category = category._replace(codes=codes)
+            category = category._replace(codes=self.of_blocks(category.codes))
         return self.store.executor(FitRows(target, weight, train, test, asked.n_outputs, category))
 
     def code_executor(self) -> Executor:
         """The codes of all rows: what is made of them has no influence on what is learnt."""
         return self.store.code_executor()
+
+    def of_blocks(self, values: AnyArray) -> AnyArray:
+        """Values of these rows as values of all rows, 0 for the others."""
+        found = np.zeros(self.n_rows, values.dtype)
+        found[self.rows] = values
+        return found
+
+    def of_fit(self, values: AnyArray) -> AnyArray:
+        """Those of these rows."""
+        return values[self.rows]
 
 
 def row_store_of(table: StoredTable, threads: Threads, n_outputs: int, n_fits: int) -> RowStore:

@@ -152,7 +152,7 @@ def read_rows(
                 "with one of them, or stack the rows and name the column of their tasks."
             )
         y, sample_weight, tasks = X.target(), X.weight, X.task
-        target_type, sample = target_type or "regression", sample_stored(X, TEST_SAMPLE_SEED)
+        target_type = target_type or "regression"
     else:
         table = read_table(X, categorical_features=categorical_features)
     if target_type is None:
@@ -162,6 +162,8 @@ def read_rows(
         queries = read_queries(qid, n_rows)
         groups = queries if groups is None else groups
         sample_weight = weights_of_rows(sample_weight, queries)
+    if isinstance(X, StoredTable):
+        sample = sample_stored(X, TEST_SAMPLE_SEED, queries=queries)
     if tasks is not None:
         names = np.empty(n_rows, object)  # of any type, also tuples
         names[:] = read_keys(tasks, n_rows)

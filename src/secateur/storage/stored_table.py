@@ -23,10 +23,10 @@ import numpy as np
 from secateur._kernels.records import DenseCodes
 from secateur.data.binning import BinnedColumns
 from secateur.data.frames import as_array, select_rows
-from secateur.data.sampling import sample_rows
+from secateur.data.sampling import sample_queries, sample_rows
 from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, rows_of
 from secateur.data.target import read_target, read_weights
-from secateur.exceptions import InputTypeError, StorageError
+from secateur.exceptions import InputError, InputTypeError, StorageError
 from secateur.storage.folder import (
     CODES,
     HEADER,
@@ -238,14 +238,24 @@ def most_sampled(table: StoredTable) -> int:
     return min(SAMPLE_ROWS, max(MIN_SAMPLE, room))
 
 
-def sample_stored(table: StoredTable, seed: int, most: int = SAMPLE_ROWS) -> SampledRows:
-    """Read a sample of rows by seed, all of them if they are few; the table keeps them."""
+def sample_stored(
+    table: StoredTable, seed: int, most: int = SAMPLE_ROWS, queries: IntArray | None = None
+) -> SampledRows:
+    """Read a sample of rows by seed, all of them if they are few; the table keeps them.
+
+    ``queries`` are the numbers of the rows' queries, of which the sample has whole ones.
+    """
     import narwhals as nw
     import scipy.sparse as sp
 
-    if (seed, most) not in table.kept:
+    key = (seed, most, None if queries is None else hash(queries.tobytes()))
+    if key not in table.kept:
         n_sampled = min(most, most_sampled(table))
-        taken = sample_rows(table.n_rows, n_sampled, seed)
+        if queries is None or table.n_rows <= n_sampled:
+            taken = sample_rows(table.n_rows, n_sampled, seed)
+        else:
+            _check_largest(table, queries, n_sampled)
+            taken = sample_queries(queries, n_sampled, seed)
         read = table.parts(max(100, min(10_000, n_sampled)))
         parts = [select_rows(part.X, here) for part, here in _with_rows(read, taken)]
         if isinstance(parts[0], np.ndarray):
@@ -255,8 +265,23 @@ def sample_stored(table: StoredTable, seed: int, most: int = SAMPLE_ROWS) -> Sam
         else:
             X = nw.concat([nw.from_native(part) for part in parts]).to_native()
         rows = taken if table.rows is None else table.rows[taken]
-        table.kept = {(seed, most): SampledRows(rows, X)}
-    return table.kept[seed, most]
+        table.kept = {key: SampledRows(rows, X)}
+    return table.kept[key]
+
+
+def _check_largest(table: StoredTable, queries: IntArray, n_sampled: int) -> None:
+    """Refuse a query that has more rows than the sample."""
+    largest = int(np.bincount(queries).max())
+    if largest <= n_sampled:
+        return
+    advice = "Leave some of its rows out, or name parts of it as queries of their own."
+    if largest <= SAMPLE_ROWS:
+        needed = largest * SAMPLE_SHARE * 8 * table.n_features
+        advice = f"Set the memory limit of the table to at least {needed:,} bytes."
+    raise InputError(
+        "The rows of a query must fit into the sample that models are evaluated on. Got a query of "
+        f"{largest:,} rows, and a sample of {n_sampled:,}. {advice}"
+    )
 
 
 # ---- numbers ----------------------------------------------------------------------------------

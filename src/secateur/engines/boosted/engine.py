@@ -28,7 +28,7 @@ from secateur.execution.blocks import CodeBlock, Executor, FitRows, LocalRowStor
 from secateur.losses import Loss, fixed_point_sum
 from secateur.losses.ranking import Queries, RankingLoss
 from secateur.path.step import Score, Step
-from secateur.typing import CodeArray, FloatArray, IntArray
+from secateur.typing import AnyArray, CodeArray, FloatArray, IntArray
 
 MAX_ROWS = 2**30 - 1  # the largest gradient of so many rows still has a step: see `gradient_scale`
 
@@ -257,7 +257,8 @@ class QueryFit:
     """The queries of a fit on one fold: no block needs to have all rows of a query."""
 
     def __init__(self, data: BoostedData, number: IntArray, executor: Executor, fold: Fold) -> None:
-        self._executor, self._loss, self._threads = executor, data.ranking_loss, data.threads
+        self._executor, self._store = executor, data.where
+        self._loss, self._threads = data.ranking_loss, data.threads
         self._weight, target = data.weight, data.target
         self._train = Queries.of(number, target, fold.train)
         self._test = Queries.of(number, target, fold.test)
@@ -267,7 +268,7 @@ class QueryFit:
 
     def _raw(self) -> FloatArray:
         parts = self._executor.each(rows.raw_predictions)
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return self._store.of_fit(parts[0] if len(parts) == 1 else np.concatenate(parts))
 
     def begin_round(self, seed: int, weight_scale: float) -> None:
         """Set the gradients at the current predictions; the seed is that of sampled gains.
@@ -280,7 +281,8 @@ class QueryFit:
         self._loss.query_gradients(self._train, self._raw(), sample, self._threads, self._gradients)
         weight = self._split_weights() * weight_scale
         rounded = np.maximum(np.rint(weight), 1.0).astype(np.uint32)
-        self._executor.apply(rows.set_gradients, *self._gradients, rounded)
+        of_rows: Sequence[AnyArray] = (*self._gradients, rounded)
+        self._executor.apply(rows.set_gradients, *map(self._store.of_blocks, of_rows))
 
     def _split_weights(self) -> FloatArray:
         """The weight of each row times its hessian as a multiple of the mean."""

@@ -144,7 +144,7 @@ def sum_groups(
     executor = row_store.code_executor()
     lows, highs = zip(*executor.each(sum_ranges, walk, n_groups), strict=True)
     low, high = np.min(lows, axis=0), np.max(highs, axis=0)
-    total = float(whole.sum())
+    total, whole = float(whole.sum()), row_store.of_blocks(whole)
     code: CodeArray = np.empty((n_groups, N_FINE), np.uint8)
     at_once = max(1, COUNT_BYTES // (8 * N_FINE * (2 * walk.below - 1)))
     for start in range(0, walk.n_tops, at_once):
