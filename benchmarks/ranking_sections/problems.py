@@ -11,10 +11,12 @@ from common.data import array_of, missing, whole
 from common.options import Options
 
 from secateur.datasets import make_ranking
-from secateur.model_selection.ranking import ranking_score
+from secateur.losses.ranking import Queries as ByQuery
 
 REAL = "lightgbm_lambdarank"
 N_PARTS = 5  # of the queries of a synthetic set, of which one tests
+N_DRAWS = 5  # of the uneven set: one has too few test queries to tell subsets apart
+LARGE = "large: with --full, it takes 5 GB"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,48 +31,65 @@ class Queries:
     y_test: Any
     query_test: Any
 
+    def ndcg(self, scores: Any) -> Any:
+        """NDCG@10 of each test query."""
+        return ByQuery.of(self.query_test, self.y_test.astype(float)).ndcg(scores, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A set, or several draws of it by number."""
+
+    name: str
+    sizes: tuple[Any, ...]  # of ``make_ranking``; none for the real set
+    n_draws: int = 1
+    is_large: bool = False
+
+    def draws(self) -> Iterator[Queries]:
+        """The draws, made when they are asked for."""
+        for seed in range(self.n_draws):
+            yield _made(self.name, *self.sizes, seed) if self.sizes else _real(self.name)
+
     @property
     def shape(self) -> str:
-        n_queries = len(np.unique(self.query))
-        return f"{self.name}, {n_queries:,} queries, {self.X.shape[0]:,} x {self.X.shape[1]:,}"
+        """What it is, for a table."""
+        one = next(self.draws())
+        n_queries = len(np.unique(one.query))
+        text = f"{self.name}, {n_queries:,} queries, {one.X.shape[0]:,} x {one.X.shape[1]:,}"
+        return text if self.n_draws == 1 else f"{text}, {self.n_draws} draws"
 
-    def ndcg(self, scores: Any) -> float:
-        return ranking_score(self.y_test, scores, self.query_test, "ndcg@10")
 
-
-def split(name: str, X: Any, y: Any, query: Any, is_test: Any) -> Queries:
+def _split(name: str, X: Any, y: Any, query: Any, is_test: Any) -> Queries:
     """The rows by query, those of the test apart."""
     order = np.argsort(query, kind="stable")
     train, test = order[~is_test[order]], order[is_test[order]]
     return Queries(name, X[train], y[train], query[train], X[test], y[test], query[test])
 
 
-def made(name: str, *sizes: Any) -> Queries:
+def _made(name: str, *sizes: Any) -> Queries:
     problem = make_ranking(*sizes)
     X, y, query = problem.X.astype(np.float32), problem.y, problem.query
     del problem  # which has twice the memory
-    return split(name, X, y, query, query % N_PARTS == 0)
+    return _split(f"{name} {sizes[-1]}", X, y, query, query % N_PARTS == 0)
 
 
-def real() -> Queries | None:
+def _real(name: str) -> Queries:
     found = whole(REAL)
-    if found is None:
-        return None
+    assert found is not None  # it was asked for before
     X, y = found
     query, is_test = (array_of(REAL, key, None) for key in ("query", "test_mask"))
-    return split("LightGBM's example", X, y.astype(np.int64), query.astype(np.int64), is_test)
+    return _split(name, X, y.astype(np.int64), query.astype(np.int64), is_test)
 
 
-def uneven(options: Options) -> Queries:
-    return made("uneven", 60 if options.quick else 1_000, (3, 300), 50, 10)
+def small(options: Options) -> Iterator[Problem | str]:
+    """The real set and the uneven one, or what to say where one is not there."""
+    yield Problem("LightGBM's example", ()) if whole(REAL) else missing(REAL)
+    n_queries, n_draws = (60, 1) if options.quick else (1_000, N_DRAWS)
+    yield Problem("uneven", (n_queries, (3, 300), 50, 10), n_draws)
 
 
-def large(options: Options) -> Queries:
-    return made("large", *((100, 20) if options.quick else (5_000, 100)), 500, 20)
-
-
-def problems(options: Options) -> Iterator[Queries | str]:
-    """The sets, or what to say where one is not there."""
-    yield real() or missing(REAL)
-    yield uneven(options)
-    yield large(options) if options.full or options.quick else "large: with --full, 4 GB and hours"
+def large(options: Options) -> Iterator[Problem | str]:
+    """The large set, where it is asked for."""
+    sizes = (100, 20) if options.quick else (5_000, 100)
+    problem = Problem("large", (*sizes, 500, 20), is_large=True)
+    yield problem if options.full or options.quick else LARGE
