@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.model_selection import GroupKFold, KFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeRegressor
 
@@ -210,6 +210,12 @@ def test_metadata_routing():
         model = make_pipeline(ranker)
         model.fit(X, Y, qid=QUERY)
         assert model.score(X, Y, qid=QUERY) > 0.5
+        ranker.set_fit_request(groups=False)
+        search = GridSearchCV(model, {"agbmranker__penalty": [0.1, 0.01]}, cv=GroupKFold(2))
+        search.fit(X, Y, qid=QUERY, groups=QUERY)
+        assert search.score(X, Y, qid=QUERY) > 0.5
+    with pytest.raises(InputError, match="'qid' must name"):  # scikit-learn does not pass it on
+        GridSearchCV(single(), {"penalty": [0.1]}, cv=2, error_score="raise").fit(X, Y)
 
 
 @pytest.mark.parametrize("evaluator", ["knn", "trees", DecisionTreeRegressor(max_depth=3)])
@@ -277,7 +283,10 @@ BAD = {
     "negative": (_moved(-1.0), QUERY, "whole grades from 0 to 30.*Got -1.0"),
     "not whole": (_moved(0.5), QUERY, "whole grades from 0 to 30.*Got 0.5"),
     "too large": (_moved(31.0), QUERY, "whole grades from 0 to 30.*Got 31.0"),
-    "text": (np.full(len(Y), "a"), QUERY, "must hold numbers"),
+    "text": (np.full(len(Y), "a"), QUERY, "must hold numbers for ranking.*Got 'a'.*Give grades, 0"),
+    "objects": (np.array([object()] * len(Y)), QUERY, "must hold numbers. Got others"),
+    "missing grades": (_moved(np.nan), QUERY, "Input y contains NaN. Got 1 missing"),
+    "infinite": (_moved(np.inf), QUERY, "1 infinite"),
 }
 
 

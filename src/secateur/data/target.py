@@ -106,18 +106,20 @@ def _check_filled(array: AnyArray) -> None:
         )
 
 
-def _read_numbers(array: AnyArray) -> Target:
+def _read_numbers(
+    array: AnyArray, advice: str = "for regression. {} Convert y to numbers, or use the classifier."
+) -> Target:
     objects = array if array.dtype.kind == "O" else array[:0]
     if array.dtype.kind in "USmM" or any(isinstance(value, str | bytes) for value in objects):
         raise InputError(
-            f"y must hold numbers for regression. Got {some_of(array[:3].tolist())}, dtype "
-            f"{array.dtype}. Convert y to numbers, or use the classifier."
+            "y must hold numbers "
+            + advice.format(f"Got {some_of(array[:3].tolist())}, dtype {array.dtype}.")
         )
     try:
         values = array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputTypeError(
-            f"y must hold numbers for regression. Got others: {error}. Convert y to numbers."
+            f"y must hold numbers. Got others: {error}. Convert y to numbers."
         ) from error
     if len(objects):
         _check_filled(values)
@@ -126,7 +128,7 @@ def _read_numbers(array: AnyArray) -> Target:
 
 def _read_grades(array: AnyArray) -> Target:
     """Grades of relevance: whole numbers from 0 to 30."""
-    target = _read_numbers(array)
+    target = _read_numbers(array, "for ranking. {} Give grades, 0 for what is not relevant.")
     grade = target.values
     wrong = grade[(grade < 0) | (grade > MAX_GRADE) | (grade != np.floor(grade))]
     if wrong.size:
