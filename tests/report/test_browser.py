@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from report.examples import HOSTILE, make_comparison, make_evidence, make_path
 
 from secateur.path import SelectionPath, Step, StopReason
+from secateur.path.step import QUERY_QUANTILES
 from secateur.report import Entry, write_page
 
 OPTIONS = [
@@ -277,6 +279,28 @@ def test_selected_features_are_not_listed_as_correlated(opened, twins):
     assert names_shown(page) == ["f0", "f5"]
     assert page.locator(cell).all_inner_texts() == ["", ""]
     assert page.inner_text("#e0 .pairs").endswith("f0 and f5: 1.00.")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_distribution_over_queries_is_drawn_and_follows_the_cut(opened, tmp_path, width):
+    path, below = make_path(), dict.fromkeys(QUERY_QUANTILES, 0.2)
+    steps = [
+        replace(
+            step, details={**below, "query_quantile_50": 0.5 + 0.1 * at, "query_quantile_75": 1.0}
+        )
+        for at, step in enumerate(path)
+    ]
+    path = replace(path, steps=tuple(steps))
+    page = opened(write_page(tmp_path / "p.html", [Entry("rank", path, None)]), width=width)
+    figure = page.locator("#e0-queries")
+    assert figure.is_visible()
+    assert figure.bounding_box()["x"] + figure.bounding_box()["width"] <= width
+    assert page.text_content("#e0-queries .ytitle").endswith("of a test query")
+    assert "median of the test queries" in page.inner_text("#e0")
+    for at in (0, 2):
+        page.fill("#e0-cut", str(at))
+        assert ring(page, "queries") == [at + 1, pytest.approx(0.5 + 0.1 * at)]
+    assert page.wrong == []
 
 
 def test_it_works_by_keyboard(opened, one):
