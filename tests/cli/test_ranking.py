@@ -46,6 +46,36 @@ def test_queries_of_a_libsvm_file(run, tmp_path):
     assert document_of(tmp_path / "r")["target_type"] == "ranking"
 
 
+@pytest.mark.parametrize("kind", ["csv", "svm"])
+def test_a_table_on_disk_gives_the_same(run, searches, tmp_path, kind):
+    given = (searches, "-y", "grade", "--query-column", "query")
+    if kind == "svm":
+        given = (tmp_path / "searches.svm",)
+        dump_svmlight_file(MADE.X, MADE.y, str(given[0]), query_id=MADE.query)
+    found = {}
+    for out, limit in (("memory", ()), ("disk", ("--memory-limit", "100MB"))):
+        done = run("select", *given, "-o", tmp_path / out, *limit, *QUICK)
+        assert done.code == 0, done.err
+        assert ("written to a table on disk" in done.err) == (out == "disk")
+        found[out] = document_of(tmp_path / out)
+    one, other = ([row["name"] for row in found[out]["features"]] for out in found)
+    assert one == other
+    # bins on disk are those of all rows, in memory those of each fold's
+    scores = [found[out]["score"]["mean"] for out in found]
+    assert scores[0] == pytest.approx(scores[1], abs=0.05)
+    assert found["disk"]["score"]["metric"] == "ndcg@10"
+
+
+def test_compare_by_query(run, searches, tmp_path):
+    given = (searches, "-y", "grade", "--query-column", "query", "--methods", "agbm,random")
+    more = ("--sizes", "2", "--cv", "2", "--validators", "ridge", "-o", tmp_path / "r")
+    done = run("compare", *given, *more)
+    assert done.code == 0, done.err
+    document = json.loads((tmp_path / "r" / "comparison.json").read_text())
+    assert document["metric"] == "ndcg@10"
+    assert {trial["method"] for trial in document["trials"]} == {"agbm", "random"}
+
+
 def test_what_is_wrong(run, searches):
     done = run("select", searches, "-y", "grade", "--target-type", "ranking", *QUICK)
     assert done.code != 0
@@ -54,3 +84,12 @@ def test_what_is_wrong(run, searches):
     done = run("select", searches, "-y", "grade", *more)
     assert done.code != 0
     assert "A column of queries is for ranking" in done.err
+    done = run("select", searches, "-y", "grade", "--query-column", "nothing", *QUICK)
+    assert done.code != 0
+    assert "'nothing' must be a column of the file" in done.err
+    done = run("select", searches, "-y", "grade", "--query-column", MADE.feature_names[0], *QUICK)
+    assert done.code != 0
+    assert "queries of one row each" in done.err
+    done = run("select", searches, "-y", "query", "--query-column", "grade", *QUICK)
+    assert done.code != 0
+    assert "must hold numbers for ranking" in done.err
