@@ -34,9 +34,12 @@ def run(options: Options, title: str, problems: Any) -> Section:
         if isinstance(problem, str):
             section.skip(problem)
             continue
-        parts = [_values(draw, options) for draw in problem.draws()]
+        parts, shape = [], ""
+        for draw in problem.draws():
+            parts.append(_values(draw, options))
+            shape = problem.shape(draw)
         peer, *found = [np.concatenate(values).mean() for values in zip(*parts, strict=True)]
-        rows.append([problem.shape, *(f"{value:.4f}" for value in (peer, *found))])
+        rows.append([shape, *(f"{value:.4f}" for value in (peer, *found))])
         section.aim(f"{problem.name}: LightGBM less LambdaRank", peer - found[0], 0.005)
     if rows:
         section.add(

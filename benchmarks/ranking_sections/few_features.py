@@ -54,17 +54,22 @@ def _piece(draw: Queries, options: Options, size: int, name: str) -> dict[str, A
     return {"features": chosen.tolist(), "ndcg": values.tolist()}
 
 
-def _found(problem: Problem, options: Options) -> dict[tuple[int, str], list[Any]]:
-    """The pieces of all draws, by size and method; what was run before is not run again."""
+def _found(problem: Problem, options: Options) -> tuple[dict[tuple[int, str], list[Any]], str]:
+    """The pieces of all draws, by size and method; what was run before is not run again.
+
+    Also the shape of a draw.
+    """
     kept = Kept("ranking", quick=options.quick)
     found: dict[tuple[int, str], list[Any]] = {
         (size, name): [] for size in SIZES for name in METHODS
     }
+    shape = ""
     for draw in problem.draws():
+        shape = problem.shape(draw)
         for (size, name), pieces in found.items():
             piece = f"{draw.name} {size} {name}".replace(" ", "_")
             pieces.append(kept.get(piece, lambda: _piece(draw, options, size, name)))  # noqa: B023
-    return found
+    return found, shape
 
 
 def run(options: Options, title: str, problems: Any) -> Section:
@@ -74,7 +79,7 @@ def run(options: Options, title: str, problems: Any) -> Section:
         if isinstance(problem, str):
             section.skip(problem)
             continue
-        found = _found(problem, options)
+        found, shape = _found(problem, options)
         for size in SIZES:
             cells, values = [], {}
             for name in METHODS:
@@ -82,7 +87,7 @@ def run(options: Options, title: str, problems: Any) -> Section:
                 values[name] = np.concatenate([piece["ndcg"] for piece in pieces])
                 n_features = np.mean([len(piece["features"]) for piece in pieces])
                 cells.append(f"{values[name].mean():.4f} ({n_features:g})")
-            rows.append([problem.shape, size, *cells])
+            rows.append([shape, size, *cells])
             for peer in ("top-k", "CEGB"):
                 worse = values[peer] - values["A-GBM"]
                 what, error = f"{problem.name}, {size}: {peer} less A-GBM", _error(worse)

@@ -50,12 +50,10 @@ class Problem:
         for seed in range(self.n_draws):
             yield _made(self.name, *self.sizes, seed) if self.sizes else _real(self.name)
 
-    @property
-    def shape(self) -> str:
-        """What it is, for a table."""
-        one = next(self.draws())
-        n_queries = len(np.unique(one.query))
-        text = f"{self.name}, {n_queries:,} queries, {one.X.shape[0]:,} x {one.X.shape[1]:,}"
+    def shape(self, draw: Queries) -> str:
+        """What it is, for a table, by one of its draws."""
+        n_queries, (n_rows, n_features) = len(np.unique(draw.query)), draw.X.shape
+        text = f"{self.name}, {n_queries:,} queries, {n_rows:,} x {n_features:,}"
         return text if self.n_draws == 1 else f"{text}, {self.n_draws} draws"
 
 

@@ -38,8 +38,11 @@ def run(options: Options, title: str, problems: Any) -> Section:
         if isinstance(problem, str):
             section.skip(problem)
             continue
-        (peer, peer_cpu), (own, own_cpu) = _times(next(problem.draws()), options)
-        rows.append([problem.shape, peer, own, own / peer, peer_cpu, own_cpu, own_cpu / peer_cpu])
+        draw = next(problem.draws())
+        (peer, peer_cpu), (own, own_cpu) = _times(draw, options)
+        rows.append(
+            [problem.shape(draw), peer, own, own / peer, peer_cpu, own_cpu, own_cpu / peer_cpu]
+        )
         if problem.is_large:  # the target is for this one
             section.aim(f"{problem.name}: seconds / LightGBM's", own / peer, 0.5)
     head = ["", "LightGBM, s", "A-GBM, s", "ratio", "LightGBM, CPU s", "A-GBM, CPU s", "ratio"]

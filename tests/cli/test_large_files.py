@@ -66,9 +66,9 @@ def test_a_cache_is_used_again(run, table, tmp_path, monkeypatch):
 
 
 def test_held_out_rows_are_a_sample_and_that_is_said(run, table, tmp_path, monkeypatch):
-    from secateur.storage import stored_table
+    from secateur.storage import sampled_rows
 
-    monkeypatch.setattr(stored_table, "SAMPLE_ROWS", 60)
+    monkeypatch.setattr(sampled_rows, "SAMPLE_ROWS", 60)
     done = run("select", table, "-y", "y", "--out", "r", *TINY, *QUICK)
     assert done.code == 0, done.err
     assert "60 of 120" in done.err

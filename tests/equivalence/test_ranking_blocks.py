@@ -98,6 +98,16 @@ def test_a_query_may_be_larger_than_a_block(tmp_path, name):
     assert_same_selector(mine, clone(RANKERS[name]).fit(stored(tmp_path), qid=query))
 
 
+def test_elimination_on_disk(tmp_path):
+    made = make_ranking(110, 10, n_features=12, n_informative=3, random_state=2)
+    ranker = secateur.AGBMRanker(max_features=3, max_iter=10, random_state=0)
+    mine = clone(ranker).fit(made.X, made.y, qid=made.query)
+    table = secateur.open_table(made.X, made.y, cache=tmp_path)
+    assert len(table.blocks) > 5
+    assert any("eliminated_from" in step.details for step in mine.path_)
+    assert_same_selector(mine, clone(ranker).fit(table, qid=made.query))
+
+
 @pytest.mark.parametrize("common", [False, True])
 def test_several_tasks_in_any_cut_into_blocks(tmp_path, monkeypatch, common):
     task = np.where(QUERY % 2, "north", "south")

@@ -14,7 +14,8 @@ from secateur.datasets import make_ranking
 from secateur.engines.boosted import groups
 from secateur.exceptions import InputError, InputTypeError
 from secateur.storage import open_table as opening
-from secateur.storage.stored_table import StoredTable, sample_stored
+from secateur.storage.sampled_rows import sample_stored
+from secateur.storage.stored_table import StoredTable
 
 N_ROWS = 700
 
@@ -94,9 +95,9 @@ def test_group_tests_of_some_rows_have_their_weights(monkeypatch):
 
 
 def test_a_sample_is_scored_where_not_all_rows_fit(problem, monkeypatch):
-    from secateur.storage import stored_table
+    from secateur.storage import sampled_rows
 
-    monkeypatch.setattr(stored_table, "SAMPLE_ROWS", 200)
+    monkeypatch.setattr(sampled_rows, "SAMPLE_ROWS", 200)
     X, y = problem
     table = secateur.open_table(X, y)
     sample = sample_stored(table, seed=1)
@@ -207,9 +208,9 @@ def test_held_out_scores_of_rankers_are_those_of_memory(queries):
 
 
 def test_a_sample_has_whole_queries(queries, monkeypatch):
-    from secateur.storage import stored_table
+    from secateur.storage import sampled_rows
 
-    monkeypatch.setattr(stored_table, "SAMPLE_ROWS", 300)
+    monkeypatch.setattr(sampled_rows, "SAMPLE_ROWS", 300)
     X, y, qid = queries
     table = secateur.open_table(X, y)
     held = secateur.held_out(RANKER, table, None, qid=qid, cv=2, random_state=0)
@@ -225,10 +226,10 @@ def test_a_sample_has_whole_queries(queries, monkeypatch):
 
 @pytest.mark.parametrize(("most", "advice"), [(100, "Leave some of"), (10**5, "Set the memory")])
 def test_a_query_that_is_larger_than_the_sample(queries, monkeypatch, most, advice):
-    from secateur.storage import stored_table
+    from secateur.storage import sampled_rows
 
-    monkeypatch.setattr(stored_table, "SAMPLE_ROWS", most)
-    monkeypatch.setattr(stored_table, "MIN_SAMPLE", 100)
+    monkeypatch.setattr(sampled_rows, "SAMPLE_ROWS", most)
+    monkeypatch.setattr(sampled_rows, "MIN_SAMPLE", 100)
     X, y, qid = queries
     table = secateur.open_table(X, y)
     table.memory_limit = 100 * 8 * 8 * 6

@@ -16,7 +16,8 @@ from secateur.storage.reading.dialect import ReadOptions
 from secateur.storage.reading.formats import SourceFiles
 from secateur.storage.reading.read_file import read_file, reduced_file
 from secateur.storage.reading.stored_dataset import store_dataset
-from secateur.storage.stored_table import numbers_of, sample_stored
+from secateur.storage.sampled_rows import sample_stored
+from secateur.storage.stored_table import numbers_of
 
 N_ROWS = 200
 

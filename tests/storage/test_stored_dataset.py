@@ -10,7 +10,8 @@ from secateur.storage.reading.dataset import Roles, make_dataset
 from secateur.storage.reading.dialect import ReadOptions
 from secateur.storage.reading.read_file import needed_memory, read_file
 from secateur.storage.reading.stored_dataset import store_dataset
-from secateur.storage.stored_table import StoredTable, sample_stored
+from secateur.storage.sampled_rows import sample_stored
+from secateur.storage.stored_table import StoredTable
 
 pl = pytest.importorskip("polars")
 pytest.importorskip("pyarrow")

@@ -99,7 +99,7 @@ def load_stored(
         return None
     from secateur.cli.methods import check_stored, has_parameter
     from secateur.storage.reading.stored_dataset import store_dataset
-    from secateur.storage.stored_table import most_sampled
+    from secateur.storage.sampled_rows import most_sampled
 
     check_stored(method, on_cluster=executor is not None)
     if write_data:

@@ -238,7 +238,7 @@ class SelectionRun:
         from secateur.model_selection.rows import TEST_SAMPLE_SEED
         from secateur.report import Entry, gather_evidence
         from secateur.storage.reading.plan import without_indicators
-        from secateur.storage.stored_table import sample_stored
+        from secateur.storage.sampled_rows import sample_stored
 
         dataset, shown = self.dataset, answer.selector if held is None else held.selector
         path = self._in_file(shown.path_, answer)

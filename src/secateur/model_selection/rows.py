@@ -34,7 +34,8 @@ from secateur.losses.ranking import Queries
 from secateur.model_selection.folds import check_groups, group_numbers
 from secateur.model_selection.ranking import QueryValues, query_metric
 from secateur.path.step import QUERY_QUANTILES, Score
-from secateur.storage.stored_table import SampledRows, StoredTable, sample_stored
+from secateur.storage.sampled_rows import SampledRows, sample_stored
+from secateur.storage.stored_table import StoredTable
 from secateur.typing import AnyArray, FloatArray, IntArray
 
 TEST_SAMPLE_SEED = 1  # of the sample of stored rows that models are evaluated on
@@ -139,8 +140,8 @@ def read_rows(
     qid: Any = None,
 ) -> Rows:
     """Check the input, before any work; the type of target is guessed from y if it is None."""
-    table, sample = X, None
-    if isinstance(X, StoredTable):
+    table, is_stored = X, isinstance(X, StoredTable)
+    if is_stored:
         if any(value is not None for value in (y, sample_weight, tasks)):
             raise InputError(
                 "A stored table has its target, weights and tasks. Got some beside it. Give them "
@@ -162,8 +163,6 @@ def read_rows(
         queries = read_queries(qid, n_rows)
         groups = queries if groups is None else groups
         sample_weight = weights_of_rows(sample_weight, queries)
-    if isinstance(X, StoredTable):
-        sample = sample_stored(X, TEST_SAMPLE_SEED, queries=queries)
     if tasks is not None:
         names = np.empty(n_rows, object)  # of any type, also tuples
         names[:] = read_keys(tasks, n_rows)
@@ -176,8 +175,8 @@ def read_rows(
         is_weighted=sample_weight is not None,
         groups=None if groups is None else group_numbers(check_groups(groups, n_rows)),
         is_sparse=table.is_sparse,
-        has_categories=sample is None and len(table.categories) > 0,
-        sample=sample,
+        has_categories=not is_stored and len(table.categories) > 0,
+        sample=sample_stored(X, TEST_SAMPLE_SEED, queries=queries) if is_stored else None,
         tasks=names,
         queries=queries,
     )

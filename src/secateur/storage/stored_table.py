@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
@@ -23,10 +22,9 @@ import numpy as np
 from secateur._kernels.records import DenseCodes
 from secateur.data.binning import BinnedColumns
 from secateur.data.frames import as_array, select_rows
-from secateur.data.sampling import sample_queries, sample_rows
 from secateur.data.table import DenseTable, SparseTable, Table, TableSchema, rows_of
 from secateur.data.target import read_target, read_weights
-from secateur.exceptions import InputError, InputTypeError, StorageError
+from secateur.exceptions import InputTypeError, StorageError
 from secateur.storage.folder import (
     CODES,
     HEADER,
@@ -46,9 +44,6 @@ from secateur.storage.sources import Part, Source, read_blocks
 from secateur.storage.writing import TemporaryFolder, write_folder
 from secateur.typing import AnyArray, CodeArray, FloatArray, IntArray
 
-SAMPLE_ROWS = 100_000  # the most rows that are read into memory, to score and to report
-SAMPLE_SHARE = 8  # they take at most such a part of the memory
-MIN_SAMPLE = 1_000  # the fewest, however wide the table and small the memory
 BLOCK_CELLS = 1 << 20  # cells of a dense block, about: 8 MB once they are read
 MIN_ROWS = 64  # the fewest rows of a block, however wide the table
 MAX_ROWS = 1 << 17  # the most rows of a dense block
@@ -83,7 +78,7 @@ class DiskTable(Table):
         self.folder = folder
         self.executor = executor  # None is this process
         self.rows: IntArray | None = None  # of the file, sorted; None for all
-        self.kept: dict[Any, SampledRows] = {}  # rows in memory: see `sample_stored`
+        self.kept: dict[Any, Any] = {}  # rows in memory: see `sample_stored`
         self.schema: TableSchema = schema_from_json(header)
         self.n_stored: int = header["n_rows"]
         file, width = folder / self.kind[1], len(self.names)
@@ -175,7 +170,7 @@ class StoredTable(DiskTable):
         if self.rows is None:
             yield from self.all_parts(n_rows)
             return
-        for part, here in _with_rows(self.all_parts(n_rows), self.rows):
+        for part, here in with_rows(self.all_parts(n_rows), self.rows):
             weight = part.weight
             yield Part(
                 select_rows(part.X, here),
@@ -197,7 +192,7 @@ class StoredTable(DiskTable):
         return f"StoredTable({self.n_rows:,} x {self.n_features:,}, {str(self.folder)!r})"
 
 
-def _with_rows(parts: Iterator[Part], rows: IntArray) -> Iterator[tuple[Part, IntArray]]:
+def with_rows(parts: Iterator[Part], rows: IntArray) -> Iterator[tuple[Part, IntArray]]:
     """Parts with some of the rows of a table, which are counted without those of weight 0."""
     first = 0
     for part in parts:
@@ -213,75 +208,6 @@ def rows_within(rows: IntArray, first: int, n_rows: int) -> IntArray:
     """Those of some sorted rows that are in a block, numbered from its first."""
     start, stop = np.searchsorted(rows, [first, first + n_rows])
     return rows[start:stop] - first
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SampledRows:
-    """Rows of a stored table, numbered as in its file, and their features in memory."""
-
-    rows: IntArray
-    X: Any
-
-    def among(self, table: StoredTable) -> tuple[IntArray, Any]:
-        """Those of the sample that a table has: their places in it, and their features."""
-        if table.rows is None:
-            return self.rows, self.X
-        _, here, place = np.intersect1d(
-            self.rows, table.rows, assume_unique=True, return_indices=True
-        )
-        return place, select_rows(self.X, here)
-
-
-def most_sampled(table: StoredTable) -> int:
-    """How many rows of a table are read into memory at the most."""
-    room = table.memory_limit // SAMPLE_SHARE // (8 * table.n_features)
-    return min(SAMPLE_ROWS, max(MIN_SAMPLE, room))
-
-
-def sample_stored(
-    table: StoredTable, seed: int, most: int = SAMPLE_ROWS, queries: IntArray | None = None
-) -> SampledRows:
-    """Read a sample of rows by seed, all of them if they are few; the table keeps them.
-
-    ``queries`` are the numbers of the rows' queries, of which the sample has whole ones.
-    """
-    import narwhals as nw
-    import scipy.sparse as sp
-
-    key = (seed, most, None if queries is None else hash(queries.tobytes()))
-    if key not in table.kept:
-        n_sampled = min(most, most_sampled(table))
-        if queries is None or table.n_rows <= n_sampled:
-            taken = sample_rows(table.n_rows, n_sampled, seed)
-        else:
-            _check_largest(table, queries, n_sampled)
-            taken = sample_queries(queries, n_sampled, seed)
-        read = table.parts(max(100, min(10_000, n_sampled)))
-        parts = [select_rows(part.X, here) for part, here in _with_rows(read, taken)]
-        if isinstance(parts[0], np.ndarray):
-            X = np.concatenate(parts)
-        elif hasattr(parts[0], "tocsr"):
-            X = sp.vstack(parts, format="csr")
-        else:
-            X = nw.concat([nw.from_native(part) for part in parts]).to_native()
-        rows = taken if table.rows is None else table.rows[taken]
-        table.kept = {key: SampledRows(rows, X)}
-    return table.kept[key]
-
-
-def _check_largest(table: StoredTable, queries: IntArray, n_sampled: int) -> None:
-    """Refuse a query that has more rows than the sample."""
-    largest = int(np.bincount(queries).max())
-    if largest <= n_sampled:
-        return
-    advice = "Leave some of its rows out, or name parts of it as queries of their own."
-    if largest <= SAMPLE_ROWS:
-        needed = largest * SAMPLE_SHARE * 8 * table.n_features
-        advice = f"Set the memory limit of the table to at least {needed:,} bytes."
-    raise InputError(
-        "The rows of a query must fit into the sample that models are evaluated on. Got a query of "
-        f"{largest:,} rows, and a sample of {n_sampled:,}. {advice}"
-    )
 
 
 # ---- numbers ----------------------------------------------------------------------------------
