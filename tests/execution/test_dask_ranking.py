@@ -76,6 +76,21 @@ def test_dask_collections_take_queries_beside_them(client):
 
 
 @pytest.mark.slow
+def test_fits_on_some_rows(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(opening, "BLOCK_ROWS", 300)
+    monkeypatch.setattr(opening, "MIN_BLOCK_ROWS", 300)
+    rows = np.flatnonzero(QUERY % 3)
+    home = secateur.open_table(X, Y, cache=tmp_path)
+    away = secateur.open_table(home.folder, executor=secateur.DaskExecutor(client))
+    assert len(home.blocks) > 2
+    for name in ("agbm", "gtgbm"):
+        one, its = (
+            clone(RANKERS[name]).fit(table.take(rows), qid=QUERY[rows]) for table in (home, away)
+        )
+        assert_same_selector(one, its)
+
+
+@pytest.mark.slow
 def test_a_worker_killed_in_the_middle_is_survived(client, folder, monkeypatch):
     client.wait_for_workers(3)
     mine = clone(RANKERS["gbfs"]).fit(X, Y, qid=QUERY)
