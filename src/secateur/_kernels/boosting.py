@@ -258,7 +258,9 @@ def boost_rounds(
         t, n_used = r * n_outputs, np.sum(used)
         fill_gradients(loss, target, raw, gradients[0], gradients[1])
         if has_objective and not is_each:
-            before[:] = raw
+            for k in range(n_outputs):  # an assignment of arrays takes seconds to compile
+                for i in range(raw.shape[1]):
+                    before[k, i] = raw[k, i]
         its = (
             trees_out[0][t : t + n_outputs], trees_out[1][t : t + n_outputs],
             trees_out[2][t : t + n_outputs], trees_out[3][t : t + n_outputs],
