@@ -62,11 +62,13 @@ def tuned_cegb(X: Any, y: Any, n_threads: int = N_THREADS) -> Any:
     """The features at the best of six tradeoffs in three folds, from a last fit to all rows."""
     folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
     labels = np.unique(y)
+    # a class of which a fold trains no row counts as well
+    more = {"num_class": len(labels)} if len(labels) > 2 else {}
     losses = []
     for tradeoff in TRADEOFFS:
         found = 0.0
         for rows, test in folds:
-            model = cegb(X[rows], y[rows], tradeoff, n_threads=n_threads)
+            model = cegb(X[rows], y[rows], tradeoff, n_threads=n_threads, **more)
             found += log_loss(y[test], model.predict(X[test]), labels=labels)
         losses.append(found)
     best = TRADEOFFS[int(np.argmin(losses))]

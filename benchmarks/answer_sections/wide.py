@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from common.data import missing, whole
-from common.kept import Kept
+from common.kept import Kept, pieces_of_rivals
 from common.measure import N_THREADS
 from common.options import Options
 from common.table import Section, table
@@ -69,17 +69,18 @@ RANKERS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def run(options: Options) -> Section:
-    section, kept = Section("wide", is_timed=False), Kept("answer", quick=options.quick)
+    section, quick = Section("wide", is_timed=False), options.quick
+    of_ours, of_rivals = Kept("answer", quick=quick), pieces_of_rivals("wide", quick=quick)
     rows, scores = [], {}
     names = SETS[:2] if options.quick else SETS
     for name, choose in choosers().items():
-        found = []
+        found, kept = [], of_ours if name in OURS else of_rivals
         for each in names:
             data = whole(each)
             if data is None:
                 section.skip(missing(each))
                 return section
-            found.append(kept.get(f"few-rows-{each}-{name}", lambda: _score(choose, *data)))  # noqa: B023
+            found.append(kept.get(f"{each}-{name}", lambda: _score(choose, *data)))  # noqa: B023
         mean = {key: float(np.mean([f[key] for f in found])) for key in found[0]}
         scores[name] = mean
         mean["mean"] = float(np.mean([mean[judge] for judge in JUDGES]))

@@ -15,6 +15,7 @@ from common.measure import say
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "benchmarks" / "results" / "kept"
 PIECES = ROOT / "docs" / "papers" / "results" / "pieces"
+RIVALS = ROOT / "docs" / "benchmarks" / "results" / "rivals"
 
 
 class Kept:
@@ -53,9 +54,9 @@ class Kept:
 class KeptLines(Kept):
     """Results by name in one file of the repository, a line of JSON with its date for each."""
 
-    def __init__(self, benchmark: str, *, minutes: float = math.inf) -> None:
+    def __init__(self, benchmark: str, *, minutes: float = math.inf, folder: Path = PIECES) -> None:
         self._end = time.monotonic() + 60.0 * minutes
-        self._file = PIECES / f"{benchmark}.jsonl"
+        self._file = folder / f"{benchmark}.jsonl"
         self._found: dict[str, Any] = {}
         if self._file.is_file():
             for line in self._file.read_text(encoding="utf-8").splitlines():
@@ -87,3 +88,8 @@ def pieces_of(benchmark: str, *, quick: bool, minutes: float = math.inf) -> Kept
     if quick:
         return Kept(f"papers-{benchmark}", quick=True, minutes=minutes)
     return KeptLines(benchmark, minutes=minutes)
+
+
+def pieces_of_rivals(benchmark: str, *, quick: bool) -> Kept:
+    """The pieces of rivals, which change with their versions only: kept in the repository."""
+    return Kept(benchmark, quick=True) if quick else KeptLines(benchmark, folder=RIVALS)

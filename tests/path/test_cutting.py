@@ -411,3 +411,17 @@ def test_near_best_selects_nothing_where_the_best_may_be_chance():
     path = path_with_errors([0.7, 0.69], [0.01, 0.0])
     steps = [path[0], replace(path[1], details={**path[1].details, "gain_over_none": 1.0})]
     assert NearBest().choose(replace(path, steps=tuple(steps))) == 0
+
+
+def test_a_small_gain_is_no_chance_where_permutations_show_a_relation():
+    path = path_with_errors([0.7, 0.69], [0.01, 0.0])
+
+    def tested(p_value):
+        more = {"gain_over_none": 1.0, "row_limit": 5, "p_value": p_value}
+        steps = [replace(step, details={**step.details, **more}) for step in path]
+        return replace(path, steps=tuple(steps))
+
+    assert tested(0.01).cut("near_best").n_features == 1
+    none = tested(0.25).cut("near_best")
+    assert none.n_features == 0
+    assert none.sentence.endswith("as close to random permutations of the target (p = 0.25).")

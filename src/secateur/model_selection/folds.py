@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from secateur.model_selection.rows import Rows
 
 MANY_ROWS = 5_000  # above this number of rows one validation part is precise enough
+FEWEST_ROWS = 20  # the same where there are twice as many columns, for boosted trees
 FEW_ROWS = 40  # below this number of rows folds are too small for a meaningful score
 PARTS_TRIED = 10  # validation parts of whole groups: the first with the most classes is taken
 
@@ -98,9 +99,12 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def default_folds(n_rows: int) -> int:
-    """Five folds up to 2,000 rows, three up to 5,000, one validation part above; none below 40."""
-    if n_rows < FEW_ROWS:
+def default_folds(n_rows: int, n_columns: int = 0) -> int:
+    """Five folds up to 2,000 rows, three up to 5,000, one validation part above; none below 40.
+
+    Rows with twice as many columns have five from 20 rows on: they are tested by permutations too.
+    """
+    if n_rows < (FEWEST_ROWS if n_columns >= 2 * n_rows else FEW_ROWS):
         return 0
     if n_rows > MANY_ROWS:
         return 1

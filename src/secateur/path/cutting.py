@@ -138,7 +138,7 @@ class NearBest(_Rule):
     (of single fits, forward selection, nested cross-validation) are cut by `OneStandardError`.
     Where the best may be chance, both rules choose no features.
 
-    Few rows cannot tell such steps apart. Where features are ordered by resamples, a step may be
+    Few rows cannot tell such steps apart. Where few rows have many columns, a step may be
     worse by four times as many standard errors, and the one with the most features is chosen, up to
     the number that the rows support (``row_limit`` of the step's details).
 
@@ -252,11 +252,14 @@ class WithinBudget(_Rule):
 
 DIFFERENCE_ERROR = "difference_error"  # of a step's details: to the best step, row by row
 ROW_LIMIT = "row_limit"  # of a step's details: the most features that few rows support
+P_VALUE = "p_value"  # of a step's details: of columns that are as close to permuted targets
+LEVEL = 0.01  # the largest p-value that shows that columns are not noise
 _NOT_SCORED = "; no step was scored (cv=0, or too few rows), so fewer features may be as good"
 _CHANCE = 2.0  # standard errors that the best must gain over no features
 _CHANCE_OF_FEW = 3.5  # the same for few rows, whose best of many steps is often chance
 _FEW_ROWS = 4.0  # times as many standard errors, where few rows tell little
 _LOSSES = 5.0  # the gain counts as no more than so many times the best loss
+_AS_CLOSE = "; columns are as close to random permutations of the target (p = {:.2g})"
 _HALF = 0.5  # of what the best gains over none, so much is kept where all of it may be chance
 
 
@@ -304,9 +307,14 @@ def _size_of_best(path: SelectionPath, best: int) -> str:
 
 
 def is_chance(best: Step) -> bool:
-    """Whether the best step has no features, or is known to gain too little over none."""
+    """Whether the best step has no features, or is known to gain too little over none.
+
+    A small gain is no chance where permutations of the target show that columns are not noise.
+    """
     gain = float(best.details.get("gain_over_none", math.nan))
-    return not best.n_features or is_small(gain, has_few_rows=ROW_LIMIT in best.details)
+    is_shown = best.details.get(P_VALUE, 1.0) <= LEVEL
+    has_small_gain = is_small(gain, has_few_rows=ROW_LIMIT in best.details) and not is_shown
+    return not best.n_features or has_small_gain
 
 
 def is_small(gain: float, *, has_few_rows: bool = False) -> bool:
@@ -316,13 +324,16 @@ def is_small(gain: float, *, has_few_rows: bool = False) -> bool:
 
 def _why_none(path: SelectionPath, best: int) -> str:
     top, gain = path[best].score, path[best].details.get("gain_over_none", 0.0)
+    p_value = path[best].details.get(P_VALUE, 0.0)
+    tested = "" if p_value <= LEVEL else _AS_CLOSE.format(p_value)
     if path[best].n_features == 0:
-        return f"no step with features predicts better than a constant, whose {top} is the best"
+        constant = f"a constant, whose {top} is the best{tested}"
+        return f"no step with features predicts better than {constant}"
     of_best = f"The best {top}, at {count_of(path[best].n_features)}"
     is_inner = top is not None and top.origin == "inner"
     rows = "rows that took no part in the selection" if is_inner else "the same rows"
     by = f"only {max(0.0, gain):.1f} standard errors on {rows}"
-    return f"no step with features clearly beats a constant. {of_best}, is better by {by}"
+    return f"no step with features clearly beats a constant. {of_best}, is better by {by}{tested}"
 
 
 def _gain_over_none(path: SelectionPath, best: int) -> float:

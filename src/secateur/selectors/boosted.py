@@ -18,7 +18,8 @@ from secateur.exceptions import GroupTestingWarning
 from secateur.execution.blocks import RowStore
 from secateur.losses import Loss
 from secateur.selectors.base import warn_caller
-from secateur.selectors.boosted_base import BoostedInput, BoostedSelector
+from secateur.selectors.boosted_base import BoostedSelector
+from secateur.selectors.inputs import BoostedInput
 from secateur.selectors.parameters import (
     ClassificationParameters,
     ExactThresholds,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -13,9 +13,9 @@ from secateur.data.binning import bin_table
 from secateur.data.table import Fold, Table, all_rows
 from secateur.data.target import Target
 from secateur.engines.boosted.elimination import can_eliminate, replaces_penalties
-from secateur.engines.boosted.engine import BoostedData, ValidationRows
+from secateur.engines.boosted.engine import BoostedData
 from secateur.engines.boosted.groups import Groups
-from secateur.engines.boosted.resampled import OrderedEngine, with_larger_leaves
+from secateur.engines.boosted.ordered import OrderedEngine, with_larger_leaves
 from secateur.engines.boosted.search import (
     FEW_POINTS,
     GRID_POINTS,
@@ -33,7 +33,7 @@ from secateur.exceptions import SecateurError
 from secateur.execution.blocks import RowStore
 from secateur.execution.disk import row_store_of
 from secateur.losses import Loss, get_loss, weighted_quantile
-from secateur.model_selection.folds import hold_out
+from secateur.model_selection.folds import hold_out, is_drawn
 from secateur.path import (
     AtMost,
     Best,
@@ -48,7 +48,7 @@ from secateur.path import (
 from secateur.path.cutting import CuttingRule
 from secateur.selectors.base import PathSelector
 from secateur.selectors.inputs import (
-    FitInput,
+    BoostedInput,
     read_input,
     read_resume,
     read_validation,
@@ -66,28 +66,12 @@ from secateur.selectors.parameters import (
 from secateur.selectors.prediction import StepPredictor
 from secateur.selectors.progress import Progress
 from secateur.storage.stored_table import StoredTable
-from secateur.typing import FloatArray, IntArray
+from secateur.typing import FloatArray
 
 GRID_PATIENCE = 2  # penalties without progress after which "auto" tries no lower ones
 STOPPING_ROWS = 10_000  # the number of rows above which early_stopping="auto" holds some out
 FALLBACK = 2  # the penalty of the grid that "auto" takes where there are too few rows for folds
 HUBER_LEVEL = 0.9  # residuals from the median beyond this quantile are outliers by default
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class BoostedInput(FitInput):
-    """The input of a boosted fit.
-
-    ``penalty`` is one number, a falling grid, or None for "auto"; ``validation`` are the
-    user's own validation rows; ``resume`` is the path of an interrupted fit; ``queries`` are the
-    numbers of the rows' queries, for ranking.
-    """
-
-    loss: Loss
-    penalty: float | list[float] | None
-    validation: ValidationRows | None = None
-    resume: SelectionPath | None = None
-    queries: IntArray | None = None
 
 
 @with_constructor
@@ -104,7 +88,7 @@ class BoostedSelector(StepPredictor):
         Bins per feature; columns with fewer distinct values have a bin for each.
     min_samples_leaf : "auto" or number, default="auto"
         The smallest number of rows in a leaf; "auto" is 1 to 20, one for every 50 rows, or 5 where
-        features are ordered by resamples.
+        few rows have many columns.
     l2_regularization : float, default=0.0
         Added to the curvature of a leaf, a sum over rows. Whole weights count rows; others are
         divided by their mean.
@@ -249,6 +233,8 @@ class BoostedSelector(StepPredictor):
             params = with_larger_leaves(params, self.min_samples_leaf)
             engine = OrderedEngine(variants[0], params, folds, self._patience, progress.round)
             finish = partial(self._refit_chosen, engine)
+            if is_drawn(self.cv) and given.groups is None:  # rows are independent
+                engine.test()
             return [engine.search(self._wanted_size, given.resume or (), progress, finish)]
         grids = [self._penalties(data, params, given, folds) for data in variants]
         n_fits = len(folds) + (len(folds) != 1)

@@ -27,6 +27,7 @@ from secateur.data.tasks import read_queries, weights_of_rows
 from secateur.engines.boosted.engine import ValidationRows
 from secateur.exceptions import InputError, ParameterError, SecateurError, some_of
 from secateur.execution.dask import DaskExecutor
+from secateur.losses import Loss
 from secateur.model_selection.folds import default_folds, group_numbers, read_seed
 from secateur.path import SelectionPath
 from secateur.storage.open_table import open_table
@@ -75,6 +76,27 @@ class FitInput:
     def extended(self, kind: type[Extended], **more: Any) -> Extended:
         """The same input with the fields of a subclass."""
         return kind(**{each.name: getattr(self, each.name) for each in fields(self)}, **more)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class BoostedInput(FitInput):
+    """The input of a boosted fit.
+
+    ``penalty`` is one number, a falling grid, or None for "auto"; ``validation`` are the
+    user's own validation rows; ``resume`` is the path of an interrupted fit; ``queries`` are the
+    numbers of the rows' queries, for ranking.
+    """
+
+    loss: Loss
+    penalty: float | list[float] | None
+    validation: ValidationRows | None = None
+    resume: SelectionPath | None = None
+    queries: IntArray | None = None
+
+    @property
+    def default_folds(self) -> int:
+        """The number of folds where ``cv`` is None; fewer rows with many columns have some."""
+        return default_folds(self.problem.n_rows, self.problem.table.n_features)
 
 
 def read_input(

@@ -25,8 +25,7 @@ from secateur.data.tasks import (
 from secateur.exceptions import InputError, ParameterError, some_of
 from secateur.losses import Loss
 from secateur.model_selection.folds import strata_of_tasks
-from secateur.selectors.boosted_base import BoostedInput
-from secateur.selectors.inputs import FitInput, read_problem, read_stored
+from secateur.selectors.inputs import BoostedInput, FitInput, read_problem, read_stored
 from secateur.selectors.parameters import number
 from secateur.storage.stored_table import StoredTable
 from secateur.typing import AnyArray, FloatArray

@@ -32,7 +32,7 @@ GRID_BOTTOM = 0.002  # the smallest, likewise
 # The penalty of the step without features, by one that is higher than the grid already.
 FAR_ABOVE = 8.0
 FAST_ROWS = 1000  # from which on "auto" searches penalties at a higher learning rate
-# Fewer rows than these, and so many columns for each: features are ordered by resamples.
+# Fewer rows than these, and so many columns for each: features are ordered by correlations.
 FEW_ROWS, COLUMNS_PER_ROW = 500, 2
 TRIAL_RATE, TRIAL_ROUNDS = 0.3, 30  # of a trial
 SHORT_PATIENCE = 5  # rounds of a trial without progress
@@ -78,7 +78,7 @@ def is_fast(n_rows: int, penalty: object) -> bool:
 
 
 def has_few_rows(data: Any, params: BoostingParams, folds: Sequence[Fold]) -> bool:
-    """Whether an automatic search orders features by resamples."""
+    """Whether an automatic search orders features by correlations."""
     return (
         isinstance(data, BoostedData)
         and len(data.target) < FEW_ROWS

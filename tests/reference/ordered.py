@@ -1,4 +1,4 @@
-"""The order of features by resamples, from its definition: one column after the other."""
+"""The order of features by correlations, from its definition: one column after the other."""
 
 from __future__ import annotations
 
@@ -27,17 +27,29 @@ def closeness(codes, gradient, weight):
     return np.array(found)
 
 
-def entries(shares, cost, codes, weight):
-    """Features in turn: the largest share / cost * (1 - r), r its correlation with one before."""
-    left, order, worth = [j for j in range(len(shares)) if shares[j] > 0.0], [], []
+def entries(close, cost, codes, weight):
+    """Features in turn: the largest closeness / cost * (1 - r)^0.5, r that with one before."""
+    left, order, worth = [j for j in range(len(close)) if close[j] > 0.0], [], []
     while left:
         values = []
         for j in left:
             r = [abs(correlation(codes[j] * 1.0, codes[k] * 1.0, weight)) for k in order]
-            values.append(shares[j] / cost[j] * (1.0 - max(r, default=0.0)))
+            values.append(close[j] / cost[j] * np.sqrt(max(0.0, 1.0 - max(r, default=0.0))))
         best = int(np.argmax(values))
-        if values[best] <= 1e-12:
+        if values[best] <= 1e-7:
             break
         order.append(left.pop(best))
         worth.append(values[best])
     return order, worth
+
+
+def p_value(codes, gradient, weight, orders, n_closest):
+    """The p-value of the smaller of two, for permutations that are given; the first is none."""
+    found = []
+    for order in orders:
+        close = np.sort(closeness(codes, gradient[:, order], weight))[::-1]
+        found.append((close[0], close[:n_closest].sum()))
+    statistics = np.round(np.array(found), 9)
+    shares = np.array([(statistics >= own).mean(axis=0) for own in statistics])
+    least = shares.min(axis=1)
+    return (least <= least[0]).mean()

@@ -1,24 +1,27 @@
-"""Few rows and many columns: the order of features by resamples, and the steps made of it."""
+"""Few rows and many columns: the order of features by correlations, and the steps made of it."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from reference import resampled as naive
+from reference import ordered as naive
 
 from secateur import AGBMClassifier, AGBMRegressor, GBFSRegressor, NearBest
 from secateur._kernels.threads import Threads
 from secateur.data.binning import bin_table
 from secateur.data.costs import FeatureCosts
 from secateur.data.frames import read_table
-from secateur.engines.boosted import resampled
+from secateur.engines.boosted import ordered
+from secateur.engines.boosted.closeness import N_PERMUTATIONS, closeness, p_value
 from secateur.engines.boosted.engine import BoostedData
-from secateur.engines.boosted.resampled import FeatureOrder, closeness, draw_rows
+from secateur.engines.boosted.ordered import order_features
 from secateur.engines.boosted.search import has_few_rows
 from secateur.engines.boosted.trees import BoostingParams
+from secateur.engines.fold_losses import FoldLosses
 from secateur.exceptions import EmptySelectionWarning
 from secateur.losses import get_loss
 
@@ -74,38 +77,62 @@ def test_a_relation_that_is_not_monotone_is_close():
     assert near > 0.9 > 0.2 > far
 
 
+@pytest.mark.parametrize("n_columns", [8, 1030])
+def test_the_p_value_is_that_of_the_naive_loop(monkeypatch, n_columns):
+    monkeypatch.setattr("secateur.engines.boosted.closeness.N_PERMUTATIONS", 5)
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, 9, size=(n_columns, 12)).astype(np.uint8)
+    gradient, weight = rng.normal(size=(2, 12)), rng.uniform(0.5, 2.0, size=12)
+    for seed in range(2):
+        draw = np.random.default_rng(seed).permutation
+        orders = [np.arange(12), *(draw(12) for _ in range(5))]
+        expected = naive.p_value(codes, gradient, weight, orders, 20)
+        assert p_value(codes, gradient, weight, seed) == pytest.approx(expected)
+
+
+def test_p_values_of_noise_are_uniform_and_those_of_weak_relations_small():
+    rng = np.random.default_rng(2)
+    target = np.where(np.arange(40) % 2 == 0, -1.0, 1.0)
+    noise, weak = [], []
+    for seed in range(60):
+        codes = rng.integers(0, 9, size=(300, 40)).astype(np.uint8)
+        noise.append(p_value(codes, target[None], np.ones(40), seed))
+        codes[:40] += (target > 0.0).astype(np.uint8) * 2
+        weak.append(p_value(codes, target[None], np.ones(40), seed))
+    noise = np.array(noise)
+    assert noise.min() >= 1.0 / (N_PERMUTATIONS + 1)
+    assert np.mean(noise <= 0.01) <= 0.05
+    assert 0.3 < np.mean(noise <= 0.5) < 0.7
+    assert np.mean(np.array(weak) <= 0.01) > 0.9
+
+
 @pytest.mark.parametrize("cost", [None, 5.0])
 def test_the_order_is_that_of_the_naive_loop(cost):
     X, y = rows()
     costs = None if cost is None else FeatureCosts({"x0": cost})
     data = data_of(X, y, costs=costs)
-    order = FeatureOrder(data, PARAMS, np.arange(0, N_ROWS, 2))
-    found, worth, share = order.entries()
-    train = np.arange(0, N_ROWS, 2)
+    train, weight = np.arange(0, N_ROWS, 2), np.ones(N_ROWS // 2)
+    found = order_features(data, train)
     codes = data.codes(train, np.arange(N_FEATURES))
+    close = naive.closeness(codes, (y[train] - y[train].mean())[None], weight)
     paid = data.cost_model.costs(data.cost_model.keep)
-    expected, values = naive.entries(order.shares(), paid, codes, np.ones(len(train)))
-    assert found[:30].tolist() == expected[:30]
-    np.testing.assert_allclose(worth[:30], values[:30])
-    assert (np.diff(worth) <= 0.0).all()
-    np.testing.assert_array_equal(share, order.shares()[found])
+    expected, values = naive.entries(close, paid, codes, weight)
+    assert found.features[:30].tolist() == expected[:30]
+    np.testing.assert_allclose(found.worth[:30], values[:30])
+    assert (np.diff(found.worth) <= 0.0).all()
+    np.testing.assert_allclose(found.closeness, close[found.features])
 
 
-def test_rows_that_are_drawn_have_all_classes():
-    X, y = rows(n_classes=4)
-    y[y == 3] = 2
-    y[:2] = 3  # of one class there are two rows
-    data = data_of(X, y)
-    for seed in range(20):
-        drawn = draw_rows(data, np.arange(N_ROWS), np.random.default_rng(seed))
-        assert set(y[drawn]) == {0, 1, 2, 3}
-        assert 40 <= len(drawn) <= 44
-
-
-def test_threads_do_not_change_the_order():
-    found = [FeatureOrder(data_of(*rows(), n_threads=n), PARAMS, np.arange(50)) for n in (1, 2)]
-    for one, two in zip(found[0].entries(), found[1].entries(), strict=True):
-        np.testing.assert_array_equal(one, two)
+def test_candidates_are_the_closest_columns_and_those_that_are_kept():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 700)), np.arange(40) % 2
+    data = data_of(X, y, costs=FeatureCosts(keep=["x3"]))
+    order = order_features(data, np.arange(40))
+    codes = data.codes(np.arange(40), np.arange(700))
+    close = naive.closeness(codes, (y - 0.5)[None], np.ones(40))
+    closest = set(np.argsort(-close)[: ordered.MAX_CANDIDATES])
+    assert set(order.features) == closest | {3}
+    assert order.features[0] == 3
 
 
 def test_few_rows_and_many_columns_are_a_fact_of_the_table():
@@ -121,7 +148,7 @@ def test_few_rows_and_many_columns_are_a_fact_of_the_table():
 def test_the_path_has_steps_of_growing_sizes_and_ends_beyond_the_row_limit(fitted):
     sizes = fitted.path_.n_features
     limit = fitted.path_[0].details["row_limit"]
-    assert limit == np.ceil(resampled.LIMIT_FACTOR * np.sqrt(2 * N_ROWS))
+    assert limit == np.ceil(ordered.LIMIT_FACTOR * np.sqrt(2 * N_ROWS))
     assert (np.diff(sizes) > 0).all()
     assert sizes[0] == 0
     assert limit in sizes
@@ -166,6 +193,51 @@ def test_kept_features_are_in_every_step():
     assert all(149 in step.support for step in model.path_)
     assert model.support_[149]
     assert model.path_.n_features[0] == 1
+
+
+def weak_rows():
+    """Many features that are each related to the class a little."""
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(40, 400)), np.arange(40) % 2
+    X[:, :80] += 0.5 * y[:, None]
+    return X, y
+
+
+def test_a_permutation_test_shows_what_a_gain_on_few_held_out_rows_does_not():
+    X, y = weak_rows()
+    model = AGBMClassifier(random_state=0).fit(X, y)
+    details = [step.details for step in model.path_ if step.n_features]
+    assert max(each["gain_over_none"] for each in details) <= 3.5
+    assert {each["p_value"] for each in details} == {details[0]["p_value"]}
+    assert details[0]["p_value"] <= 0.01
+    assert np.mean(np.flatnonzero(model.support_) < 80) > 0.6
+    grouped = AGBMClassifier(random_state=0)
+    with pytest.warns(EmptySelectionWarning):  # rows of a group are not independent
+        grouped.fit(X, y, groups=np.arange(40) // 2)
+    assert not any("p_value" in step.details for step in grouped.path_)
+
+
+def test_a_step_without_features_is_left_out_where_the_test_denies_it(fitted):
+    none, *others = fitted.path_.steps
+    best = replace(none.score, mean=min(step.score.mean for step in others) - 0.1)
+    one = [FoldLosses(np.full(3, step.score.mean), np.ones(3)) for step in others]
+    others = [replace(step, losses=[its]) for step, its in zip(others, one, strict=True)]
+    denied = replace(fitted.path_, steps=(replace(none, score=best), *others))
+    left = ordered._without_denied(denied)
+    assert left.n_features.tolist() == fitted.path_.n_features[1:].tolist()
+    assert 0.0 in [step.details["difference_error"] for step in left]
+    assert ordered._without_denied(fitted.path_) is fitted.path_
+    unsure = [replace(s, details={**s.details, "p_value": 0.02}) for s in denied.steps]
+    unsure = replace(denied, steps=tuple(unsure))
+    assert ordered._without_denied(unsure) is unsure
+
+
+def test_twenty_rows_with_many_columns_have_folds():
+    X, y = rows()
+    model = AGBMRegressor(random_state=0).fit(X[:24], X[:24, 0] + 0.1 * X[:24, 1])
+    assert all(step.score is not None for step in model.path_)
+    assert model.support_[[0, 3]].any()
+    assert AGBMClassifier(random_state=0).fit(X[:24, :40], y[:24]).path_[0].score is None
 
 
 @pytest.mark.parametrize("seed", range(2))
