@@ -77,16 +77,17 @@ def test_a_relation_that_is_not_monotone_is_close():
     assert near > 0.9 > 0.2 > far
 
 
-@pytest.mark.parametrize("n_columns", [8, 1030])
+@pytest.mark.parametrize("n_columns", [8, 530])
 def test_the_p_value_is_that_of_the_naive_loop(monkeypatch, n_columns):
     monkeypatch.setattr("secateur.engines.boosted.closeness.N_PERMUTATIONS", 5)
     rng = np.random.default_rng(1)
     codes = rng.integers(0, 9, size=(n_columns, 12)).astype(np.uint8)
     gradient, weight = rng.normal(size=(2, 12)), rng.uniform(0.5, 2.0, size=12)
     for seed in range(2):
-        draw = np.random.default_rng(seed).permutation
+        draw = np.random.default_rng(seed).permutation  # in the order of the draws
         orders = [np.arange(12), *(draw(12) for _ in range(5))]
-        expected = naive.p_value(codes, gradient, weight, orders, 20)
+        fold_of = draw(12) % 5
+        expected = naive.p_value(codes, gradient, weight, orders, fold_of, 20, 50)
         assert p_value(codes, gradient, weight, seed) == pytest.approx(expected)
 
 
@@ -94,16 +95,16 @@ def test_p_values_of_noise_are_uniform_and_those_of_weak_relations_small():
     rng = np.random.default_rng(2)
     target = np.where(np.arange(40) % 2 == 0, -1.0, 1.0)
     noise, weak = [], []
-    for seed in range(60):
+    for seed in range(40):
         codes = rng.integers(0, 9, size=(300, 40)).astype(np.uint8)
         noise.append(p_value(codes, target[None], np.ones(40), seed))
         codes[:40] += (target > 0.0).astype(np.uint8) * 2
         weak.append(p_value(codes, target[None], np.ones(40), seed))
     noise = np.array(noise)
     assert noise.min() >= 1.0 / (N_PERMUTATIONS + 1)
-    assert np.mean(noise <= 0.01) <= 0.05
+    assert np.mean(noise <= 0.02) <= 0.05
     assert 0.3 < np.mean(noise <= 0.5) < 0.7
-    assert np.mean(np.array(weak) <= 0.01) > 0.9
+    assert np.mean(np.array(weak) <= 0.02) > 0.9
 
 
 @pytest.mark.parametrize("cost", [None, 5.0])
@@ -209,7 +210,7 @@ def test_a_permutation_test_shows_what_a_gain_on_few_held_out_rows_does_not():
     details = [step.details for step in model.path_ if step.n_features]
     assert max(each["gain_over_none"] for each in details) <= 3.5
     assert {each["p_value"] for each in details} == {details[0]["p_value"]}
-    assert details[0]["p_value"] <= 0.01
+    assert details[0]["p_value"] <= 0.02
     assert np.mean(np.flatnonzero(model.support_) < 80) > 0.6
     grouped = AGBMClassifier(random_state=0)
     with pytest.warns(EmptySelectionWarning):  # rows of a group are not independent
@@ -223,13 +224,14 @@ def test_a_step_without_features_is_left_out_where_the_test_denies_it(fitted):
     one = [FoldLosses(np.full(3, step.score.mean), np.ones(3)) for step in others]
     others = [replace(step, losses=[its]) for step, its in zip(others, one, strict=True)]
     denied = replace(fitted.path_, steps=(replace(none, score=best), *others))
-    left = ordered._without_denied(denied)
+    left = ordered.with_test(denied, lambda: 0.02)
     assert left.n_features.tolist() == fitted.path_.n_features[1:].tolist()
     assert 0.0 in [step.details["difference_error"] for step in left]
-    assert ordered._without_denied(fitted.path_) is fitted.path_
-    unsure = [replace(s, details={**s.details, "p_value": 0.02}) for s in denied.steps]
-    unsure = replace(denied, steps=tuple(unsure))
-    assert ordered._without_denied(unsure) is unsure
+    assert {step.details["p_value"] for step in left} == {0.02}
+    unsure = ordered.with_test(denied, lambda: 0.03)
+    assert unsure.n_features.tolist() == fitted.path_.n_features.tolist()
+    assert {step.details["p_value"] for step in unsure} == {0.03}
+    assert ordered.with_test(fitted.path_, lambda: 0.5) is fitted.path_  # the gain is large enough
 
 
 def test_twenty_rows_with_many_columns_have_folds():

@@ -43,12 +43,35 @@ def entries(close, cost, codes, weight):
     return order, worth
 
 
-def p_value(codes, gradient, weight, orders, n_closest):
-    """The p-value of the smaller of two, for permutations that are given; the first is none."""
+def held_out(codes, target, weight, fold_of, n_closest):
+    """The correlation of a target with sums of columns that are closest to it in other folds."""
+    predicted, n_outputs = np.zeros(target.shape), len(target)
+    for fold in np.unique(fold_of):
+        train = fold_of != fold
+        known = weight[train] / weight[train].sum()
+        r = np.array(
+            [[correlation(c[train] * 1.0, g[train], known) for g in target] for c in codes]
+        )
+        best = np.argsort(-(r**2).sum(axis=1), kind="stable")[:n_closest]
+        for j in best:
+            mean = known @ codes[j][train]
+            deviation = np.sqrt(known @ (codes[j][train] - mean) ** 2)
+            value = (codes[j][~train] - mean) / deviation if deviation > 0.0 else 0.0
+            for q in range(n_outputs):
+                predicted[q][~train] += r[j, q] * value
+    share = weight / weight.sum()
+    centred = [(g - share @ g) / np.sqrt(share @ (g - share @ g) ** 2) for g in target]
+    return (share * centred * predicted).sum() / np.sqrt((share * predicted**2).sum())
+
+
+def p_value(codes, gradient, weight, orders, fold_of, n_closest, n_predicting):
+    """The p-value of the smallest of three, for permutations that are given; the first is none."""
     found = []
     for order in orders:
-        close = np.sort(closeness(codes, gradient[:, order], weight))[::-1]
-        found.append((close[0], close[:n_closest].sum()))
+        target = gradient[:, order]
+        close = np.sort(closeness(codes, target, weight))[::-1]
+        of_folds = held_out(codes, target, weight, fold_of, n_predicting)
+        found.append((close[0], close[:n_closest].sum(), of_folds))
     statistics = np.round(np.array(found), 9)
     shares = np.array([(statistics >= own).mean(axis=0) for own in statistics])
     least = shares.min(axis=1)

@@ -253,7 +253,7 @@ class WithinBudget(_Rule):
 DIFFERENCE_ERROR = "difference_error"  # of a step's details: to the best step, row by row
 ROW_LIMIT = "row_limit"  # of a step's details: the most features that few rows support
 P_VALUE = "p_value"  # of a step's details: of columns that are as close to permuted targets
-LEVEL = 0.01  # the largest p-value that shows that columns are not noise
+LEVEL = 0.02  # the largest p-value that shows that columns are not noise
 _NOT_SCORED = "; no step was scored (cv=0, or too few rows), so fewer features may be as good"
 _CHANCE = 2.0  # standard errors that the best must gain over no features
 _CHANCE_OF_FEW = 3.5  # the same for few rows, whose best of many steps is often chance

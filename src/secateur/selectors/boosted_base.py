@@ -233,9 +233,9 @@ class BoostedSelector(StepPredictor):
             params = with_larger_leaves(params, self.min_samples_leaf)
             engine = OrderedEngine(variants[0], params, folds, self._patience, progress.round)
             finish = partial(self._refit_chosen, engine)
-            if is_drawn(self.cv) and given.groups is None:  # rows are independent
-                engine.test()
-            return [engine.search(self._wanted_size, given.resume or (), progress, finish)]
+            found = (self._wanted_size, given.resume or (), progress, finish)
+            has_test = is_drawn(self.cv) and given.groups is None  # rows are independent
+            return [engine.search(*found, has_test=has_test)]
         grids = [self._penalties(data, params, given, folds) for data in variants]
         n_fits = len(folds) + (len(folds) != 1)
         fast = is_fast(given.problem.n_rows, given.penalty)  # then one variant is traced

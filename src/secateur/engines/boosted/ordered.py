@@ -9,10 +9,9 @@ the order.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ from secateur.engines.boosted.trees import BoostingParams
 from secateur.engines.fold_losses import with_difference_errors
 from secateur.engines.limits import Limits
 from secateur.engines.path_search import PathSearch, search_penalties
-from secateur.path.cutting import LEVEL, P_VALUE, ROW_LIMIT, Best
+from secateur.path.cutting import LEVEL, P_VALUE, ROW_LIMIT, Best, is_chance
 from secateur.path.path import SelectionPath
 from secateur.path.step import Step
 from secateur.typing import BoolArray, FloatArray, IntArray
@@ -33,7 +32,7 @@ from secateur.typing import BoolArray, FloatArray, IntArray
 MAX_CANDIDATES = 500  # the columns that are closest to the target one by one
 POWER = 0.5  # of 1 - r
 MIN_LEAF = 5  # rows of a leaf
-LIMIT_FACTOR = 1.4  # of the features that rows support
+LIMIT_FACTOR = 3.0  # of the features that rows support
 SIZE_RATIO = 1.5  # of a step to the one before
 MIN_COST = 1e-12  # of features that cost nothing
 NO_GAIN = 1e30  # a penalty that no split is worth
@@ -104,7 +103,6 @@ class OrderedEngine(BoostedEngine):
     """
 
     _data: BoostedData
-    _tested: Mapping[str, float] = MappingProxyType({})  # what the test found, for the steps
 
     @cached_property
     def _orders(self) -> list[Order]:
@@ -163,18 +161,8 @@ class OrderedEngine(BoostedEngine):
             order=order,
             weight=near[np.argsort(order)],
             cost=self._data.cost_model.total(order),
-            details={**step.details, ROW_LIMIT: self.row_limit, **self._tested},
+            details={**step.details, ROW_LIMIT: self.row_limit},
         )
-
-    def test(self) -> None:
-        """Give all steps the p-value of a permutation test, which is for independent rows.
-
-        Where it is small, the step without features is left out if it scores best.
-        """
-        data, train = self._data, np.arange(len(self._data.target))
-        codes = data.codes(train, np.arange(data.columns.n_features))
-        given = (first_gradient(data, train), data.weight, self._params.seed)
-        self._tested = {P_VALUE: p_value(codes, *given)}
 
     def search(
         self,
@@ -182,19 +170,39 @@ class OrderedEngine(BoostedEngine):
         done: Iterable[Step],
         progress: Any,
         finish: Callable[[SelectionPath], SelectionPath],
+        *,
+        has_test: bool,
     ) -> PathSearch:
-        """Steps of growing numbers of features, up to those wanted or those that rows support."""
+        """Steps of growing numbers of features, up to those wanted or those that rows support.
+
+        With ``has_test``, for independent rows, columns are tested by permutations of the target
+        where the gain on held-out rows may be chance.
+        """
         penalties = self.penalties(self._params.max_features or n_features)
         progress.expect(len(penalties), len(self._parts) * self._params.n_rounds)
         known = {step.penalty: step for step in done}
         search = search_penalties(self, penalties, done=known, on_step=progress.part)
-        return replace(search, finish=lambda path: finish(_without_denied(path)))
+        if not has_test:
+            return replace(search, finish=finish)
+        return replace(search, finish=lambda path: finish(with_test(path, self._p_value)))
+
+    def _p_value(self) -> float:
+        data, train = self._data, np.arange(len(self._data.target))
+        codes = data.codes(train, np.arange(data.columns.n_features))
+        return p_value(codes, first_gradient(data, train), data.weight, self._params.seed)
 
 
-def _without_denied(path: SelectionPath) -> SelectionPath:
-    """The path without its step of no features, if that is the best and the test denies it."""
-    steps = tuple(step for step in path if step.n_features)
-    if not steps or path[Best().choose(path)].n_features:
+def with_test(path: SelectionPath, p_value: Callable[[], float]) -> SelectionPath:
+    """The path with a p-value, where its best step may be chance.
+
+    Where it is small, the step without features is left out if it scores best.
+    """
+    if not path.has_scores or path.n_features.min() > 0 or not is_chance(path[Best().choose(path)]):
         return path
-    is_denied = steps[0].details.get(P_VALUE, 1.0) <= LEVEL
-    return with_difference_errors(replace(path, steps=steps)) if is_denied else path
+    found = p_value()
+    steps = [replace(step, details={**step.details, P_VALUE: found}) for step in path]
+    tested = replace(path, steps=tuple(steps))
+    others = tuple(step for step in steps if step.n_features)
+    if found > LEVEL or not others or path[Best().choose(path)].n_features:
+        return tested
+    return with_difference_errors(replace(path, steps=others))
