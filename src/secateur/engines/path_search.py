@@ -23,7 +23,8 @@ from secateur.engines.fold_losses import (
     pool,
     with_difference_errors,
 )
-from secateur.path.cutting import Best, is_chance
+from secateur.path.comparing import is_chance
+from secateur.path.cutting import Best
 from secateur.path.path import SelectionPath
 from secateur.path.step import Score, Step
 from secateur.path.stopping import StoppingRule, StopReason

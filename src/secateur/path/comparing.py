@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from secateur.exceptions import ParameterError
-from secateur.path.step import count_of
+from secateur.path.step import Step, count_of
 from secateur.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from secateur.path.path import SelectionPath
+
+ROW_LIMIT = "row_limit"  # of a step's details: the most features that few rows support
+P_VALUE = "p_value"  # of a step's details: of columns that are as close to permuted targets
+LEVEL = 0.02  # the largest p-value that shows that columns are not noise
+_CHANCE = 2.0  # standard errors that the best must gain over no features
+_CHANCE_OF_FEW = 3.5  # the same for few rows, whose best of many steps is often chance
 
 
 def require_steps(path: SelectionPath) -> None:
@@ -102,3 +109,19 @@ def better_of(path: SelectionPath, indices: IntArray) -> int:
     if np.isfinite(path.utilities[indices]).any():
         return best_among(path, indices)
     return int(indices[-1])
+
+
+def is_chance(best: Step) -> bool:
+    """Whether the best step has no features, or is known to gain too little over none.
+
+    A small gain is no chance where permutations of the target show that columns are not noise.
+    """
+    gain = float(best.details.get("gain_over_none", math.nan))
+    is_shown = best.details.get(P_VALUE, 1.0) <= LEVEL
+    has_small_gain = is_small(gain, has_few_rows=ROW_LIMIT in best.details) and not is_shown
+    return not best.n_features or has_small_gain
+
+
+def is_small(gain: float, *, has_few_rows: bool = False) -> bool:
+    """Whether a gain over no features, in standard errors, may be chance."""
+    return gain <= (_CHANCE_OF_FEW if has_few_rows else _CHANCE)

@@ -14,8 +14,18 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 
 from secateur.exceptions import ParameterError
-from secateur.path.comparing import best_among, envelope, require_steps, smallest_among, usable
-from secateur.path.step import Step, count_of, format_amount, format_score
+from secateur.path.comparing import (
+    LEVEL,
+    P_VALUE,
+    ROW_LIMIT,
+    best_among,
+    envelope,
+    is_chance,
+    require_steps,
+    smallest_among,
+    usable,
+)
+from secateur.path.step import count_of, format_amount, format_score
 from secateur.path.stopping import CheckedFields, checked, real_number, whole_number, within_budget
 from secateur.typing import FloatArray, IntArray
 
@@ -251,12 +261,7 @@ class WithinBudget(_Rule):
 
 
 DIFFERENCE_ERROR = "difference_error"  # of a step's details: to the best step, row by row
-ROW_LIMIT = "row_limit"  # of a step's details: the most features that few rows support
-P_VALUE = "p_value"  # of a step's details: of columns that are as close to permuted targets
-LEVEL = 0.02  # the largest p-value that shows that columns are not noise
 _NOT_SCORED = "; no step was scored (cv=0, or too few rows), so fewer features may be as good"
-_CHANCE = 2.0  # standard errors that the best must gain over no features
-_CHANCE_OF_FEW = 3.5  # the same for few rows, whose best of many steps is often chance
 _FEW_ROWS = 4.0  # times as many standard errors, where few rows tell little
 _LOSSES = 5.0  # the gain counts as no more than so many times the best loss
 _AS_CLOSE = "; columns are as close to random permutations of the target (p = {:.2g})"
@@ -304,22 +309,6 @@ def _why_best(path: SelectionPath, index: int) -> str:
 def _size_of_best(path: SelectionPath, best: int) -> str:
     size = count_of(path[best].n_features)
     return f"the best ({format_score(path.scores[best])}, at {size})"
-
-
-def is_chance(best: Step) -> bool:
-    """Whether the best step has no features, or is known to gain too little over none.
-
-    A small gain is no chance where permutations of the target show that columns are not noise.
-    """
-    gain = float(best.details.get("gain_over_none", math.nan))
-    is_shown = best.details.get(P_VALUE, 1.0) <= LEVEL
-    has_small_gain = is_small(gain, has_few_rows=ROW_LIMIT in best.details) and not is_shown
-    return not best.n_features or has_small_gain
-
-
-def is_small(gain: float, *, has_few_rows: bool = False) -> bool:
-    """Whether a gain over no features, in standard errors, may be chance."""
-    return gain <= (_CHANCE_OF_FEW if has_few_rows else _CHANCE)
 
 
 def _why_none(path: SelectionPath, best: int) -> str:

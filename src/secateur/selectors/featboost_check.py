@@ -20,7 +20,7 @@ from secateur.engines.fold_losses import FoldLosses, gain_over_none
 from secateur.exceptions import ClusterError, ParameterError
 from secateur.model_selection.folds import FEW_ROWS, draw_folds
 from secateur.path import Best, SelectionPath, Step, StopReason
-from secateur.path.cutting import is_small
+from secateur.path.comparing import is_small
 from secateur.path.step import Score
 from secateur.path.stopping import StoppingRule
 from secateur.selectors.featboost_evaluators import MIN_PROBABILITY, SklearnFoldScorer

@@ -23,7 +23,8 @@ from secateur.engines.boosted.trees import BoostingParams
 from secateur.engines.fold_losses import with_difference_errors
 from secateur.engines.limits import Limits
 from secateur.engines.path_search import PathSearch, search_penalties
-from secateur.path.cutting import LEVEL, P_VALUE, ROW_LIMIT, Best, is_chance
+from secateur.path.comparing import LEVEL, P_VALUE, ROW_LIMIT, is_chance
+from secateur.path.cutting import Best
 from secateur.path.path import SelectionPath
 from secateur.path.step import Step
 from secateur.typing import BoolArray, FloatArray, IntArray
