@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
+import tomllib
 from pathlib import Path
 
 import change_notes
+import check_packages
 import pytest
 import release
 
@@ -177,8 +180,58 @@ def test_other_files_that_name_the_version_are_set(root):
 
 
 def test_the_example_of_the_readme_is_found(root):
-    (root / "README.md").write_text("# T\n\n```sh\n./dev\n```\n\n```python\nprint(1)\n```\n")
-    assert release.readme_example(root) == "print(1)\n"
+    text = "# T\n\n```sh\n./dev\n```\n\n```python\nprint(1)\n```\n"
+    (root / "README.md").write_text(text)
+    assert check_packages.readme_example(root) == ("print(1)\n", "")
+    (root / "README.md").write_text(f"{text}\n<!-- output -->\n```text\n1\n```\n")
+    assert check_packages.readme_example(root) == ("print(1)\n", "1\n")
     (root / "README.md").write_text("# T\n")
     with pytest.raises(release.ReleaseError, match="must have an example"):
-        release.readme_example(root)
+        check_packages.readme_example(root)
+
+
+def test_every_extra_of_users_is_tried():
+    text = (release.ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    extras = set(tomllib.loads(text)["project"]["optional-dependencies"])
+    for_working = {"bench", "test", "lint", "docs", "release", "ecosystem", "dev"}
+    assert set(check_packages.EXTRAS) == extras - for_working
+
+
+@pytest.mark.parametrize("extra", [name for name in check_packages.EXTRAS if name != "cli"])
+def test_the_program_of_an_extra_runs(extra, tmp_path, monkeypatch):
+    if extra == "export":
+        pytest.importorskip("skl2onnx")
+    monkeypatch.chdir(tmp_path)
+    program = check_packages.FIT + textwrap.dedent(check_packages.EXTRAS[extra])
+    exec(compile(program, extra, "exec", dont_inherit=True), {})  # noqa: S102
+
+
+def test_the_tests_of_the_sdist_exist():
+    for name in check_packages.SDIST_TESTS:
+        file, _, test = name.partition("::")
+        assert (release.ROOT / file).exists(), name
+        function, _, case = test.partition("[")
+        assert f"def {function}(" in (release.ROOT / file).read_text() if test else not case
+
+
+def test_wheels_of_another_version_or_output_are_refused(monkeypatch):
+    class Fake(check_packages.Environment):
+        def __init__(self):
+            self.folder = None
+
+        def __exit__(self, *error):
+            pass
+
+        def install(self, requirement):
+            pass
+
+        def call(self, *arguments, at=None):
+            return "0.2.0\n" if "__version__" in arguments[-1] else "4 of  30\n"
+
+    monkeypatch.setattr(check_packages, "Environment", Fake)
+    wheel = release.ROOT / "some.whl"
+    check_packages.check_wheel(wheel, "0.2.0", "print(...)", "4 of 30\n")
+    with pytest.raises(release.ReleaseError, match=r"must say version 0\.3\.0"):
+        check_packages.check_wheel(wheel, "0.3.0", "print(...)", "4 of 30\n")
+    with pytest.raises(release.ReleaseError, match=r"5 of 30\n[\s\S]*4 of  30"):
+        check_packages.check_wheel(wheel, "0.2.0", "print(...)", "5 of 30\n")

@@ -9,34 +9,31 @@ from __future__ import annotations
 
 import argparse
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
-import venv
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from change_notes import gather, note_files
+from check_packages import (
+    ROOT,
+    VERSION_LINE,
+    ReleaseError,
+    build_and_check,
+    current_version,
+    run,
+    version_file,
+)
 
-ROOT = Path(__file__).resolve().parents[1]
 FORM = re.compile(r"(\d+)\.(\d+)\.(\d+)")
-VERSION_LINE = re.compile(r'^__version__ = "([^"]+)"$', re.MULTILINE)
 # Other files that name the version.
 OTHER_VERSIONS = {
     "CITATION.cff": re.compile(r"(?<=^version: ).*$", re.MULTILINE),
     "packaging/conda/recipe.yaml": re.compile(r'(?<=^  version: ").*(?="$)', re.MULTILINE),
 }
 PLACEHOLDER = "//example.org/"
-README_BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
-# The extras of users; the others are for working on the project.
-EXTRAS = ("frames", "plot", "report", "dask", "cli", "export")
 MARKER = "<!-- releases: ./dev release adds the next one below this line -->"
-
-
-class ReleaseError(Exception):
-    """The release cannot be made; the message says why and what to do."""
 
 
 # ---- checks before anything is changed ----------------------------------------------------------
@@ -81,20 +78,6 @@ def numbers(version: str) -> tuple[int, ...]:
 # ---- the files that change ----------------------------------------------------------------------
 
 
-def current_version(root: Path) -> str:
-    """The version in the source."""
-    found = VERSION_LINE.search(version_file(root).read_text(encoding="utf-8"))
-    if found is None:
-        msg = f'{version_file(root)} must have a line __version__ = "X.Y.Z". It has none.'
-        raise ReleaseError(msg)
-    return found[1]
-
-
-def version_file(root: Path) -> Path:
-    """The file that holds the version."""
-    return root / "src" / "secateur" / "__init__.py"
-
-
 def set_version(root: Path, version: str) -> None:
     """Write the version into the source, and into the other files that name it."""
     changes = {version_file(root): (VERSION_LINE, f'__version__ = "{version}"')}
@@ -126,59 +109,9 @@ def move_notes(root: Path, version: str) -> None:
         note.unlink()
 
 
-# ---- the packages -------------------------------------------------------------------------------
-
-
-def build_and_check(root: Path, version: str) -> None:
-    """Build sdist and wheel into ``dist/X.Y.Z``, check their metadata, try the wheel."""
-    folder = root / "dist" / version
-    shutil.rmtree(folder, ignore_errors=True)
-    run(root, sys.executable, "-m", "build", "--outdir", str(folder))
-    packages = sorted(map(str, folder.iterdir()))
-    run(root, sys.executable, "-m", "twine", "check", "--strict", *packages)
-    (wheel,) = folder.glob("*.whl")
-    with tempfile.TemporaryDirectory() as empty:
-        check_wheel(wheel, version, Path(empty), readme_example(root))
-
-
-def readme_example(root: Path) -> str:
-    """The first example of README.md."""
-    found = README_BLOCK.search((root / "README.md").read_text(encoding="utf-8"))
-    if found is None:
-        msg = "README.md must have an example that begins with ```python. It has none."
-        raise ReleaseError(msg)
-    return found[1]
-
-
 def has_placeholders(root: Path) -> bool:
     """Whether the addresses of the project are still placeholders."""
     return PLACEHOLDER in (root / "pyproject.toml").read_text(encoding="utf-8")
-
-
-def check_wheel(wheel: Path, version: str, folder: Path, example: str) -> None:
-    """Install a wheel into an empty environment; run an example, then the command.
-
-    The example runs without any extra. Each extra is then added to what is there.
-    """
-    venv.create(folder, with_pip=True)
-    programs = folder / ("Scripts" if sys.platform == "win32" else "bin")
-    pip = [str(programs / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-    run(folder, *pip, str(wheel))
-    show = "import secateur; print(secateur.__version__)"
-    check_answer(run(folder, str(programs / "python"), "-c", show), version)
-    run(folder, str(programs / "python"), "-c", example)
-    for extra in EXTRAS:
-        run(folder, *pip, f"{wheel}[{extra}]")
-        run(folder, str(programs / "python"), "-m", "pip", "check")
-    check_answer(run(folder, str(programs / "secateur"), "--version"), version)
-    run(folder, str(programs / "secateur"), "demo", "--out", str(folder / "demo"))
-
-
-def check_answer(answer: str, version: str) -> None:
-    """The installed package must name the version that is released."""
-    if version not in answer.split():
-        msg = f"The installed wheel must say version {version}. It says {answer.strip()!r}."
-        raise ReleaseError(msg)
 
 
 # ---- the whole ----------------------------------------------------------------------------------
@@ -214,16 +147,6 @@ def try_release(
         notes = release_notes(clone, version)
         release(clone, version, make_packages)
     return notes
-
-
-def run(folder: Path, *command: str) -> str:
-    """The output of a command; if it fails, its messages are those of the error."""
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        said = "\n".join(text for text in (done.stdout.strip(), done.stderr.strip()) if text)
-        msg = f"'{' '.join(command)}' failed with exit code {done.returncode}:\n{said}"
-        raise ReleaseError(msg)
-    return done.stdout
 
 
 def main(arguments: list[str] | None = None) -> int:
