@@ -72,7 +72,7 @@ html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "secateur"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "show_toc_level": 2,
     "show_prev_next": True,
     "footer_start": ["copyright"],
@@ -81,6 +81,7 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
+html_context = {"default_mode": "auto"}  # light or dark, as the browser asks
 html_sidebars = {
     page: []
     for page in ("index", "tutorial", "api", "changelog", "extending", "glossary", "faq", "errors")

@@ -197,7 +197,14 @@ def test_every_extra_of_users_is_tried():
     assert set(check_packages.EXTRAS) == extras - for_working
 
 
-@pytest.mark.parametrize("extra", [name for name in check_packages.EXTRAS if name != "cli"])
+@pytest.mark.parametrize(
+    "extra",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name == "dask" else ())
+        for name in check_packages.EXTRAS
+        if name != "cli"
+    ],
+)
 def test_the_program_of_an_extra_runs(extra, tmp_path, monkeypatch):
     if extra == "export":
         pytest.importorskip("skl2onnx")

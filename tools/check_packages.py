@@ -68,12 +68,13 @@ EXTRAS = {
     "dask": """
         from dask.distributed import Client
         from secateur import DaskExecutor, open_table
-        client = Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None)
-        with DaskExecutor(client) as executor:
+        with (
+            Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client,
+            DaskExecutor(client) as executor,
+        ):
             table = open_table(X, y, executor=executor)
             again = AGBMClassifier(penalty=0.02, max_iter=5).fit(table)
         assert (again.support_ == model.support_).all()
-        client.close()
         """,
     "cli": "secateur demo --out demo",
     "export": """
