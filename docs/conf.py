@@ -23,6 +23,7 @@ extensions = [
     "myst_parser",
     "sphinx_gallery.gen_gallery",
     "changes",
+    "links",
     "mathml",
     "members",
 ]
@@ -31,6 +32,10 @@ templates_path = ["_templates"]
 default_role = "code"
 html_math_renderer = "mathml"
 pygments_style = "default"
+
+# ---- links to other sites: `./dev links`; the rest is checked at the end of each build -----------
+linkcheck_ignore = [r"https://example\.org/", r"http://localhost"]
+linkcheck_timeout = 15
 
 # ---- Markdown: the links and formulas of the pages mean here what they mean on the web ---------
 myst_enable_extensions = ["dollarmath"]

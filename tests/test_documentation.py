@@ -61,6 +61,19 @@ def test_every_page_is_in_a_toctree():
     assert named - pages == {Path("auto_examples/index")}  # the gallery is written by the build
 
 
+def test_links_that_lead_nowhere_are_found(tmp_path, monkeypatch):
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(DOCS / "_ext")
+    links = importlib.import_module("links")
+    (tmp_path / "b").mkdir()
+    good = '<a href="b/two.html#place">x</a><a href="#top">y</a><a href="https://a.org/x">z</a>'
+    bad = '<a href="b/three.html">x</a><a href="b/two.html#no">y</a><img src="no.png">'
+    (tmp_path / "one.html").write_text(f'<h1 id="top"></h1>{good}{bad}')
+    (tmp_path / "b" / "two.html").write_text('<h2 id="place"></h2><a href="../one.html">up</a>')
+    found = ["b/three.html", "b/two.html#no", "no.png"]
+    assert links.broken_links(tmp_path) == [f"one.html: {link}" for link in found]
+
+
 @pytest.mark.slow
 def test_the_documentation_builds_without_a_warning(tmp_path):
     for module in ("sphinx", "myst_parser", "numpydoc", "sphinx_gallery", "pydata_sphinx_theme"):
