@@ -137,7 +137,14 @@ def test_every_skip_has_its_block_and_its_reason(file):
     assert all(block.skip for block in skipped), "say why: <!-- skip: needs a cluster -->"
 
 
-@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
+@pytest.mark.parametrize(
+    "file",
+    [  # worker processes take many seconds to start
+        pytest.param(file, marks=pytest.mark.slow if file.name == "plot_dask.py" else ())
+        for file in EXAMPLES
+    ],
+    ids=lambda file: file.name,
+)
 def test_examples_run(file, tmp_path, monkeypatch, capsys, few_rounds):
     run_example(file, tmp_path, monkeypatch)
     assert capsys.readouterr().out
