@@ -192,9 +192,10 @@ class Environment:
         self.call("-m", "pip", "install", *options, requirement)
         self.call("-m", "pip", "check")
 
-    def call(self, *arguments: str, at: Path | None = None) -> str:
+    def call(self, *arguments: str, at: Path | None = None, **variables: str) -> str:
         """What Python prints when it is called with these arguments."""
-        return run(at or self.folder, str(self._programs / "python"), *arguments, PYTHONPATH="")
+        python = str(self._programs / "python")
+        return run(at or self.folder, python, *arguments, PYTHONPATH="", **variables)
 
     def command(self, *arguments: str) -> str:
         """What a command of the environment prints."""
@@ -227,7 +228,8 @@ def check_extra(wheel: Path, extra: str, program: str) -> None:
             environment.command("secateur", "--version")
             environment.command(*program.split())
         else:
-            environment.call("-c", FIT + textwrap.dedent(program))
+            program = FIT + textwrap.dedent(program)
+            environment.call("-c", program, NUMBA_DISABLE_JIT="1")  # small: quicker than to compile
 
 
 def check_sdist(sdist: Path, wheel: Path) -> None:
