@@ -23,11 +23,12 @@ extensions = [
     "myst_parser",
     "sphinx_gallery.gen_gallery",
     "changes",
+    "examples",
     "links",
     "mathml",
     "members",
 ]
-exclude_patterns = ["_build", "_ext", "_templates"]
+exclude_patterns = ["_build", "_examples", "_ext", "_templates"]
 templates_path = ["_templates"]
 default_role = "code"
 html_math_renderer = "mathml"

@@ -43,14 +43,6 @@ class DaskExecutor:
     direct : bool, default=True
         Whether this process connects to the workers itself. False sends everything through the
         scheduler, for clusters that can be reached in no other way.
-
-    Examples
-    --------
-    >>> from dask.distributed import Client, LocalCluster  # doctest: +SKIP
-    >>> client = Client(LocalCluster(n_workers=2))  # doctest: +SKIP
-    >>> table = secateur.open_table(
-    ...     "rows.parquet", "y", executor=DaskExecutor(client)
-    ... )  # doctest: +SKIP
     """
 
     def __init__(

@@ -16,16 +16,6 @@ class OptunaPruning:
     trial : optuna.trial.Trial
         Of a study with ``direction="maximize"``: scores are signed so that higher is better, as in
         ``path_.utilities``.
-
-    Examples
-    --------
-    >>> import optuna  # doctest: +SKIP
-    >>> def objective(trial):
-    ...     rate = trial.suggest_float("learning_rate", 0.05, 0.3)
-    ...     selector = AGBMClassifier(learning_rate=rate, on_step=OptunaPruning(trial))
-    ...     return selector.fit(X, y).path_.utilities.max()
-    >>> study = optuna.create_study(direction="maximize")  # doctest: +SKIP
-    >>> study.optimize(objective, n_trials=20)  # doctest: +SKIP
     """
 
     def __init__(self, trial: Any) -> None:
