@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "benchmarks"))
+import summary  # noqa: E402
 from common import figures  # noqa: E402
 
 DOCS = ROOT / "docs"
@@ -90,3 +91,32 @@ def test_a_block_changed_by_hand_is_noticed(tmp_path, monkeypatch):
     page = f"<!-- race:all -->\n\n{shown}\n\n<!-- /race:all -->"
     assert figures.rendered(page) == page
     assert figures.rendered(page.replace("0.423", "0.323")) == page
+
+
+def test_the_summary_is_that_of_the_results():
+    """If not: ./dev bench summary --write."""
+    page = summary.PAGE.read_text(encoding="utf-8")
+    assert summary.with_table(page) == page
+    image = pytest.importorskip("PIL.Image").open(summary.PICTURE)
+    assert image.info["Description"] == summary.values(summary.found())
+
+
+def test_every_row_of_the_summary_is_in_the_results():
+    measured = [row for row in summary.ROWS if summary.is_there(row.section)]
+    assert len(measured) > 20
+    assert [row.what for row, _ in summary.found()] == [row.what for row in measured]
+    assert len({row.what for row in summary.ROWS}) == len(summary.ROWS)
+
+
+def test_pages_do_not_show_what_was_aimed_at():
+    tables = [
+        {"header": ["", "ratio", "wanted"], "left": [0], "rows": [["a", "0.5", "<= 1"]]},
+        {
+            "header": ["target", "found", "wanted", ""],
+            "left": [0],
+            "rows": [["a", "1", "2", "met"]],
+        },
+    ]
+    shown = figures.render({"blocks": tables, "machine": "M.", "busy_cores_of_others": 0.0})
+    assert "wanted" not in shown
+    assert "| a   |   0.5 |" in shown

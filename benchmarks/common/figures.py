@@ -50,14 +50,25 @@ def _read_table(lines: list[str]) -> dict[str, Any]:
 
 
 def render(section: dict[str, Any]) -> str:
-    """The block of a section."""
-    parts = [_table(part) if isinstance(part, dict) else part for part in section["blocks"]]
+    """The block of a section; what was aimed at stays in the JSON."""
+    parts = [
+        _table(_without_wanted(part)) if isinstance(part, dict) else part
+        for part in section["blocks"]
+        if not (isinstance(part, dict) and part["header"][:3] == ["target", "found", "wanted"])
+    ]
     known = [section[each] for each in ("date", "cpu") if section.get(each)]
     where = ", ".join([*known, section["machine"]])
     parts.append(
         f"*{where} Other processes kept {section['busy_cores_of_others']:.2f} cores busy.*"
     )
     return "\n\n".join(parts)
+
+
+def _without_wanted(part: dict[str, Any]) -> dict[str, Any]:
+    kept = [at for at, name in enumerate(part["header"]) if name != "wanted"]
+    rows = [[row[at] for at in kept] for row in part["rows"]]
+    left = [new for new, old in enumerate(kept) if old in part["left"]]
+    return {"header": [part["header"][at] for at in kept], "left": left, "rows": rows}
 
 
 def _table(part: dict[str, Any]) -> str:
