@@ -1,6 +1,6 @@
 """Feature Gradients: Adam on relaxed features, and the products of power iteration.
 
-A feature is relaxed to s = sigmoid(2 v); v > 0 means selected. Rows and columns of the products are
+A feature is relaxed to s = sigmoid(2 v), above 1/2 for v > 0. Rows and columns of the products are
 independent sums, so results do not depend on the number of threads.
 
 Notation

@@ -115,8 +115,8 @@ class FeatureGradientsSelector(PathSelector):
     learning_rate : float, default=0.1
         Of Adam.
     standardize : bool, default=True
-        Divide columns by their standard deviation. False, as in the paper, is better where all
-        columns have the same unit: pixels, word counts, spectra.
+        Divide columns by their standard deviation. False, as in the paper, lets columns that vary
+        more count more, which suits columns of one unit: pixels, word counts, spectra.
     init : float or array of shape (n_features,), default=0.0
         v at the start.
     tol : float, default=1e-5
