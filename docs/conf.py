@@ -62,6 +62,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "write_computation_times": False,
+    "min_reported_time": 3600,  # seconds of one machine say little
     "abort_on_example_error": False,
     "only_warn_on_example_error": True,
 }

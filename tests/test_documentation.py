@@ -74,6 +74,14 @@ def test_links_that_lead_nowhere_are_found(tmp_path, monkeypatch):
     assert links.broken_links(tmp_path) == [f"one.html: {link}" for link in found]
 
 
+def test_underscores_are_escaped_outside_of_code_only(monkeypatch):
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(DOCS / "_ext")
+    lines = ["``path_`` and `path_` of path_, n_rows", ">>> path_"]
+    importlib.import_module("members").escape(None, "", "", None, None, lines)
+    assert lines == ["``path_`` and `path_` of path\\_, n_rows", ">>> path_"]
+
+
 @pytest.mark.slow
 def test_the_documentation_builds_without_a_warning(tmp_path):
     for module in ("sphinx", "myst_parser", "numpydoc", "sphinx_gallery", "pydata_sphinx_theme"):

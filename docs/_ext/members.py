@@ -9,6 +9,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
+CODE = re.compile(r"(``.*?``|`[^`]*`)")
 ENDS_IN_UNDERSCORE = re.compile(r"(?<=\w)_(?!\w)")
 
 
@@ -38,9 +39,9 @@ def escape(
     for number, line in enumerate(lines):
         if line.lstrip().startswith((">>>", "...")):
             continue
-        parts = line.split("`")  # every other part is code
+        parts = CODE.split(line)  # every other part is code
         parts[::2] = [ENDS_IN_UNDERSCORE.sub(r"\\_", part) for part in parts[::2]]
-        lines[number] = "`".join(parts)
+        lines[number] = "".join(parts)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
