@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from secateur import Comparison, SelectionPath
+from secateur import Comparison, FeatureGradientsSelector, SelectionPath
 from secateur.path.codec import Saved
 from secateur.report import Evidence
 
@@ -33,6 +33,17 @@ def test_files_are_read_as_they_were_meant(release):
     ranks = Comparison.load(release / "comparison.json").ranks()
     assert [rank.method for rank in ranks] == [method for method, _ in facts["comparison"]]
     np.testing.assert_allclose([r.mean for r in ranks], [mean for _, mean in facts["comparison"]])
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=lambda folder: folder.name)
+def test_streams_go_on_where_they_ended(release):
+    facts = facts_of(release)["stream"]
+    selector = FeatureGradientsSelector(n_features=2, random_state=0)
+    selector.resume_stream(release / "stream.npz")
+    assert np.flatnonzero(selector.support_).tolist() == facts["chosen"]
+    np.testing.assert_allclose(selector.scores_, facts["scores"])
+    X = np.random.default_rng(1).normal(size=(150, 6))
+    assert selector.partial_fit(X, X[:, 1] - X[:, 4]).support_.sum() == 2
 
 
 def test_every_version_of_today_has_a_file():
