@@ -54,6 +54,7 @@ def run(codes: list[str]) -> list[list[dict[str, Any]]]:
     os.environ["MPLBACKEND"] = "agg"
     import matplotlib.pyplot as plt
 
+    plt.close("all")  # what was drawn before is no output
     namespace: dict[str, Any] = {"__name__": "__main__"}
     outputs = []
     for number, code in enumerate(codes):
