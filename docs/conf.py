@@ -79,7 +79,7 @@ html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "secateur"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 8,
     "show_toc_level": 2,
     "show_prev_next": True,
     "footer_start": ["copyright"],
