@@ -232,7 +232,7 @@ def test_wheels_of_another_version_or_output_are_refused(monkeypatch):
         def install(self, requirement):
             pass
 
-        def call(self, *arguments, at=None, **variables):
+        def call(self, *arguments, at=None):
             return "0.2.0\n" if "__version__" in arguments[-1] else "4 of  30\n"
 
     monkeypatch.setattr(check_packages, "Environment", Fake)
