@@ -154,7 +154,7 @@ class NearBest(_Rule):
 
     Parameters
     ----------
-    tolerance : float, default=0.02
+    tolerance : float, default=0.015
         The share of the gain.
     multiple : float, default=0.5
         How many standard errors of the difference.
@@ -165,7 +165,7 @@ class NearBest(_Rule):
     NearBest(tolerance=0.01, multiple=0.5)
     """
 
-    tolerance: float = field(default=0.02, metadata=checked(real_number, "Use 0.02 for 2 %."))
+    tolerance: float = field(default=0.015, metadata=checked(real_number, "Use 0.02 for 2 %."))
     multiple: float = field(default=0.5, metadata=checked(real_number, "Use 0.5 for half of one."))
 
     def _choose(self, path: SelectionPath) -> int:
