@@ -74,7 +74,7 @@ def context():
     return quick()._problem(X, y, None).search.context
 
 
-def test_the_fewest_features_within_one_standard_error_win(context):
+def test_the_fewest_features_within_half_a_standard_error_win(context):
     rng = np.random.default_rng(0)
     base, noise = rng.random(100), rng.normal(size=100)
     near, far = base + 0.001 + 0.1 * (noise - noise.mean()), base + 0.5
@@ -91,6 +91,10 @@ def test_the_fewest_features_within_one_standard_error_win(context):
     assert found[1].standard_error == pytest.approx(differences.std() / math.sqrt(100))
     assert not found[2].is_near
     assert winner_of(found[::2]).method == "many"
+    less_near = evaluation("less near", base + 0.007 + 0.1 * (noise - noise.mean()), 2)
+    found = compared(context, [evaluations[0], less_near])
+    assert 0.5 * found[1].standard_error < found[1].worse < found[1].standard_error
+    assert winner_of(found).method == "many"
 
 
 def test_ties_go_to_the_first_and_losses_that_are_no_numbers_lose(context):

@@ -70,8 +70,8 @@ class Candidate:
 
     @property
     def is_near(self) -> bool:
-        """Whether it is within one standard error of the best candidate."""
-        return self.worse <= self.standard_error
+        """Whether it is within half a standard error of the best candidate, as in `NearBest`."""
+        return self.worse <= 0.5 * self.standard_error
 
     def row(self) -> list[str]:
         """Method, features, score, difference and seconds, as text for a table."""
@@ -169,10 +169,11 @@ def compared(context: ComparisonContext, evaluations: Sequence[Evaluation]) -> l
 
 
 def winner_of(candidates: Sequence[Candidate]) -> Candidate | None:
-    """The winner: the fewest features among those within one standard error of the best.
+    """The winner: the fewest features among those within half a standard error of the best.
 
-    That is the standard error of the paired difference to the best mean score, on the same rows.
-    Of equal numbers of features the better score wins, then the first.
+    That is the standard error of the paired difference to the best mean score, on the same rows. A
+    whole one is a wide gate on few rows. Of equal numbers of features the better score wins, then
+    the first.
     """
     near = [each for each in candidates if each.is_near]
     return min(near, key=lambda each: (each.n_features, each.worse), default=None)
