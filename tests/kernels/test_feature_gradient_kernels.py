@@ -10,8 +10,10 @@ from secateur._kernels.feature_gradients import (
     BETA_1,
     BETA_2,
     EPSILON,
+    TILE,
     adam_step,
     rows_times,
+    sigmoid,
     sparse_rows_times,
     squash,
     times_rows,
@@ -22,10 +24,14 @@ from secateur._kernels.sparse_learnability import (
     FOUR,
     INCLUSION,
     MEAN,
+    add_alone,
+    copy_cells,
     fill_cards,
     join_halves,
     renumber,
+    set_apart,
     sparse_slopes,
+    take_slopes,
     walk_sparse_chains,
 )
 
@@ -37,9 +43,16 @@ def test_relaxed_values_are_sigmoids():
     np.testing.assert_allclose(s, 1 / (1 + np.exp(-2 * v)), rtol=1e-14)
 
 
-def test_steps_are_those_of_adam():
+def test_sigmoids_are_exact_but_for_the_last_digits():
+    x = np.concatenate([np.linspace(-40.0, 40.0, 500), [0.0, 1e-9, -1e-9, -690.0, 800.0]])
+    found = [sigmoid(each) for each in x]
+    np.testing.assert_allclose(found, 1 / (1 + np.exp(-x)), rtol=1e-15 * 4)
+
+
+@pytest.mark.parametrize("n", [6, TILE + 3])
+def test_steps_are_those_of_adam(n):
     rng = np.random.default_rng(0)
-    n, rate, bound = 6, 0.1, 0.4
+    rate, bound = 0.1, 0.4
     v = rng.normal(size=n) * 0.3
     penalty, s = rng.random(n), 1 / (1 + np.exp(-2 * v))
     first, second = np.zeros(n), np.zeros(n)
@@ -47,8 +60,8 @@ def test_steps_are_those_of_adam():
     for step in range(1, 5):
         slope = rng.normal(size=n)
         relaxed = 1 / (1 + np.exp(-2 * mine))
-        adam_step(slope, penalty, rate, step, bound, v, first, second, s)
-        g = (slope + penalty) * 2 * relaxed * (1 - relaxed)
+        adam_step(slope, penalty, (0.5, 3.0), rate, step, bound, v, first, second, s)
+        g = (0.5 * slope + 3.0 * penalty) * 2 * relaxed * (1 - relaxed)
         m, u = BETA_1 * m + (1 - BETA_1) * g, BETA_2 * u + (1 - BETA_2) * g * g
         moved = rate * m / (1 - BETA_1**step) / (np.sqrt(u / (1 - BETA_2**step)) + EPSILON)
         mine = np.clip(mine - moved, -bound, bound)
@@ -58,7 +71,7 @@ def test_steps_are_those_of_adam():
 
 def test_features_that_are_fixed_do_not_move():
     v, s = np.array([np.inf, -np.inf]), np.array([1.0, 0.0])
-    adam_step(np.ones(2), np.ones(2), 0.1, 1, 5.0, v, np.zeros(2), np.zeros(2), s)
+    adam_step(np.ones(2), np.ones(2), (1.0, 1.0), 0.1, 1, 5.0, v, np.zeros(2), np.zeros(2), s)
     assert v.tolist() == [np.inf, -np.inf]
     assert s.tolist() == [1.0, 0.0]
 
@@ -86,7 +99,7 @@ def test_products_of_some_rows(sparse):
 
 
 def batch_of(Z, s):
-    """A batch of all rows, columns renumbered in the order of their first use."""
+    """A batch of all rows: its shared columns, and the cells alone in their column."""
     csr = sp.csr_array(Z)
     n, d = Z.shape
     m = Z.mean(axis=0)
@@ -94,44 +107,61 @@ def batch_of(Z, s):
     number = card.view(np.int64)
     number[:, 0] = -1
     M = fill_cards(s, m, card)
-    ptr, u = np.empty(n + 1, np.int64), np.empty(n)
-    index, z, zs = np.empty(csr.nnz, np.int32), np.empty(csr.nnz), np.empty(csr.nnz)
-    met, mean = np.empty(d, np.int32), np.empty(d)
-    n_met = renumber(
-        csr.indptr.astype(np.int64), csr.indices.astype(np.int32), csr.data, np.arange(n), card,
-        number, 0, ptr, index, z, zs, u, met, mean,
-    )  # fmt: skip
+    u, ptr, alone_ptr = np.empty(n), *np.empty((2, n + 1), np.int64)
+    cells = np.empty(csr.nnz, np.int32), np.empty(csr.nnz), np.empty(csr.nnz)
+    met, mean, zm = np.empty(d, np.int32), np.empty(d), np.empty(csr.nnz)
+    rows, indptr, alone = np.arange(n), csr.indptr.astype(np.int64), np.empty(csr.nnz, np.int32)
+    copy_cells(indptr, csr.indices.astype(np.int32), csr.data, rows, card, cells, zm, u)
+    n_met = renumber(cells[0], card, number, 0, met, mean)
+    set_apart(indptr, rows, cells, zm, ptr, alone_ptr, alone)
     assert card[0, INCLUSION] == s[0]
     assert card[0, MEAN] == m[0]
-    return M, ptr, index, z, zs, u, met[:n_met], mean[:n_met]
+    return M, ptr, *cells, u, met[:n_met], mean[:n_met], alone_ptr, alone, zm
 
 
 def sparse_problem(seed):
     rng = np.random.default_rng(seed)
-    Z = rng.normal(size=(8, 6)) * (rng.random((8, 6)) < 0.5)
-    return Z, rng.random(6), rng.normal(size=8)
+    Z = rng.normal(size=(8, 9)) * (rng.random((8, 9)) < 0.3)
+    return Z, rng.random(9), rng.normal(size=8)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_batch_is_renumbered_in_the_order_of_its_cells(seed):
+@pytest.mark.parametrize("seed", range(4))
+def test_columns_of_several_cells_are_renumbered_and_others_set_apart(seed):
     Z, s, _ = sparse_problem(seed)
-    M, _, index, z, zs, u, met, mean = batch_of(Z, s)
-    m = Z.mean(axis=0)
-    rows, columns = np.nonzero(Z)
-    seen = list(dict.fromkeys(columns.tolist()))
-    assert met.tolist() == seen
-    assert index.tolist() == [seen.index(j) for j in columns]
+    M, ptr, index, z, zs, u, met, mean, alone_ptr, alone, zm = batch_of(Z, s)
+    m, several = Z.mean(axis=0), (Z != 0).sum(axis=0) > 1
+    rows, columns = np.nonzero(Z * several)
+    met_twice = [j for k, j in enumerate(columns) if j in columns[:k]]
+    assert met.tolist() == list(dict.fromkeys(met_twice))
+    assert met[index[: ptr[-1]]].tolist() == columns.tolist()
+    assert np.repeat(np.arange(8), np.diff(ptr)).tolist() == rows.tolist()
     np.testing.assert_allclose(mean, m[met])
-    np.testing.assert_allclose(z, Z[rows, columns])
-    np.testing.assert_allclose(zs, (Z * s)[rows, columns])
+    np.testing.assert_allclose(z[: ptr[-1]], Z[rows, columns])
+    np.testing.assert_allclose(zs[: ptr[-1]], (Z * s)[rows, columns])
+    rows, columns = np.nonzero(Z * ~several)
+    assert alone[: alone_ptr[-1]].tolist() == columns.tolist()
+    assert np.repeat(np.arange(8), np.diff(alone_ptr)).tolist() == rows.tolist()
+    np.testing.assert_allclose(zm[: alone_ptr[-1]], (Z * m)[rows, columns])
     np.testing.assert_allclose(u, (Z * s) @ m)
     assert pytest.approx((s * m * m).sum()) == M
+
+
+def test_slopes_of_cells_alone_in_their_column_and_of_the_means():
+    Z, s, _ = sparse_problem(2)
+    *_, alone_ptr, alone, zm = batch_of(Z, s)
+    m, centre, slope, taken = Z.mean(axis=0), np.arange(8.0), np.zeros(9), np.full(9, np.nan)
+    add_alone(alone_ptr, alone, zm, centre, slope)
+    expected = -centre @ Z * m * ((Z != 0).sum(axis=0) == 1)
+    np.testing.assert_allclose(slope, expected, atol=1e-14)
+    take_slopes(slope, 2.0, m, taken)
+    np.testing.assert_allclose(taken, expected + 2.0 * m**2, atol=1e-14)
+    assert not slope.any()
 
 
 @pytest.mark.parametrize("backward", [True, False])
 def test_chains_are_powers_of_the_triangle(backward):
     Z, s, y = sparse_problem(5)
-    M, ptr, index, z, zs, u, met, _ = batch_of(Z, s)
+    M, ptr, index, z, zs, u, met, *_ = batch_of(Z, s)
     order = 3
     r = np.zeros((1, order + 1, 8))
     r[0, 0] = y
@@ -149,7 +179,7 @@ def test_chains_are_powers_of_the_triangle(backward):
 
 def test_slopes_are_sums_over_pairs_of_rows():
     Z, s, _ = sparse_problem(6)
-    _, ptr, index, z, _, _, met, mean = batch_of(Z, s)
+    _, ptr, index, z, _, _, met, mean, *_ = batch_of(Z, s)
     rng = np.random.default_rng(7)
     give, keep = rng.normal(size=(2, 8, FOUR))
     parts, kept = np.zeros((2, len(met))), np.zeros((2, len(met), FOUR))
@@ -157,9 +187,9 @@ def test_slopes_are_sums_over_pairs_of_rows():
     sparse_slopes(ptr, index, z, mean, 0, 4, 1, give, keep, none, kept[0], parts[0])
     # the upper half is walked downward, so that what it keeps meets what the lower half keeps
     sparse_slopes(ptr, index, z, mean, 7, 3, -1, keep, give, none, kept[1], parts[1])
-    slope = np.zeros(6)
+    slope = np.zeros(9)
     join_halves(met, kept[:1], kept[1:], parts, slope)
-    expected = np.zeros(6)
+    expected = np.zeros(9)
     for n in range(8):
         for before in range(n):
             expected += Z[n] * Z[before] * (give[n] @ keep[before])

@@ -49,6 +49,16 @@ def test_replacing_a_field_does_not_copy_frozen_arrays():
     assert replace(step, cost=3.0).support is step.support
 
 
+def test_measured_values_are_those_of_a_checked_copy():
+    step, score = make_step(details={"round": 3}), Score(0.6, 0.1, metric="log_loss")
+    found = step.measured(cost=3.0, score=score, seconds=2.0)
+    assert repr(found) == repr(replace(step, cost=3.0, score=score, seconds=2.0))
+    assert (found.cost, found.score, found.seconds) == (3.0, score, 2.0)
+    assert found.support is step.support
+    assert found.details is step.details
+    assert (step.score, step.seconds) == (None, 0.0)
+
+
 def test_step_cannot_be_changed():
     step = make_step(details={"round": 1})
     with pytest.raises(FrozenInstanceError):

@@ -15,6 +15,7 @@ e             stored cell
 
 import math
 
+import numpy as np
 from numba import njit
 
 from secateur._kernels.columns import SUMS
@@ -22,6 +23,11 @@ from secateur._kernels.columns import SUMS
 BETA_1 = 0.9
 BETA_2 = 0.999
 EPSILON = 1e-8
+TILE = 512  # features whose state stays in the first cache
+
+LOG2_E = 1.4426950408889634
+LN2, LN2_REST = 0.693147180369123816490, 1.90821492927058770002e-10  # their sum is ln 2
+SHIFT = 1.5 * 2.0**52  # added to a number, it rounds it to a whole one
 
 
 @njit(nogil=True, cache=True)
@@ -31,25 +37,51 @@ def squash(v, s_out):
         s_out[j] = 1.0 / (1.0 + math.exp(-2.0 * v[j]))
 
 
-@njit(nogil=True, cache=True)
-def adam_step(slope, penalty, rate, n_steps, bound, v, first, second, s):
-    """One update of v by Adam from the slopes by s, and the new s.
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"}, inline="always")
+def sigmoid(x):
+    """1 / (1 + exp(-x)) but for the last digit; vectorised in a loop, which math.exp is not."""
+    x = min(max(-x, -700.0), 700.0)
+    shifted = x * LOG2_E + SHIFT  # its last bits are the power of two
+    power = shifted - SHIFT
+    r = x - power * LN2 - power * LN2_REST
+    e = 1.0
+    for k in range(13, 0, -1):  # the first terms of the series of exp(r), |r| < 0.35
+        e = 1.0 + e * r * (1.0 / k)
+    bits = np.float64(e).view(np.int64) + (np.float64(shifted).view(np.int64) << 52)
+    return 1.0 / (1.0 + np.int64(bits).view(np.float64))
 
-    ``penalty`` is the slope of the penalty by s; ``n_steps`` counts from 1; v stays within the
-    bound. Where s (1 - s) is zero the gradient is zero too, and v does not change.
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+def _adam_tile(slope, cost, by, rate, root, bound, v, first, second, s, g):
+    """`adam_step` for a few features: short loops with few arrays are vectorised."""
+    n = v.shape[0]
+    for j in range(n):
+        g[j] = (by[0] * slope[j] + by[1] * cost[j]) * 2.0 * s[j] * (1.0 - s[j])
+    for j in range(n):
+        first[j] = BETA_1 * first[j] + (1.0 - BETA_1) * g[j]
+    for j in range(n):
+        second[j] = BETA_2 * second[j] + (1.0 - BETA_2) * g[j] * g[j]
+    for j in range(n):
+        moved = v[j] - rate * first[j] / (math.sqrt(second[j]) * root + EPSILON)
+        v[j] = min(max(moved, -bound), bound) if g[j] != 0.0 else v[j]
+    for j in range(n):
+        s[j] = sigmoid(2.0 * v[j]) if g[j] != 0.0 else s[j]
+
+
+@njit(nogil=True, cache=True)
+def adam_step(slope, cost, by, rate, n_steps, bound, v, first, second, s):
+    """One update of v by Adam, and the new s; the gradient by s is by[0] slope + by[1] cost.
+
+    ``n_steps`` counts from 1; v stays within the bound. Where s (1 - s) is zero the gradient is
+    zero too, and v does not change.
     """
-    by_first = 1.0 / (1.0 - BETA_1**n_steps)
-    by_second = 1.0 / (1.0 - BETA_2**n_steps)
-    for j in range(v.shape[0]):
-        g = (slope[j] + penalty[j]) * 2.0 * s[j] * (1.0 - s[j])
-        m = BETA_1 * first[j] + (1.0 - BETA_1) * g
-        u = BETA_2 * second[j] + (1.0 - BETA_2) * g * g
-        first[j] = m
-        second[j] = u
-        if g != 0.0:
-            moved = v[j] - rate * m * by_first / (math.sqrt(u * by_second) + EPSILON)
-            v[j] = min(max(moved, -bound), bound)
-            s[j] = 1.0 / (1.0 + math.exp(-2.0 * v[j]))
+    rate = rate / (1.0 - BETA_1**n_steps)
+    root = 1.0 / math.sqrt(1.0 - BETA_2**n_steps)
+    g = np.empty(TILE)
+    for a in range(0, v.shape[0], TILE):
+        b = min(a + TILE, v.shape[0])
+        state = v[a:b], first[a:b], second[a:b], s[a:b]
+        _adam_tile(slope[a:b], cost[a:b], by, rate, root, bound, *state, g)
 
 
 @njit(nogil=True, cache=True, fastmath=SUMS)

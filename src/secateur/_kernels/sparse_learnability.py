@@ -10,8 +10,9 @@ walk of `learnability` carries splits into a part at the non-zeros and a few num
     r_(q+1)[i] = <z_i s, C_q> - rho_q u_i - (t_q - rho_q M),
     u_i = sum_j z_ij s_j m_j,   M = sum_j s_j m_j^2
 
-Columns of a batch are renumbered in the order in which its rows meet them, so carries are as small
-as the batch. A cell touches four lanes at once, one register: lanes are filled up to a multiple of
+A column with one cell in the batch gives nothing to other rows: it is in u and in slopes only. The
+others are renumbered in the order in which a second cell is met, so carries are as small as the
+batch. A cell touches four lanes at once, one register: lanes are filled up to a multiple of
 FOUR, and carries are (fours of lanes, columns of the batch, FOUR).
 
 Notation
@@ -21,7 +22,8 @@ j       feature (renumbered)
 e       stored cell
 a       lane: a target and a link together, a = target * order + q
 f       four of lanes
-z, zs   stored value, and the same times s
+z       stored value
+zs, zm  the same times s, and times m
 """
 
 import numpy as np
@@ -35,7 +37,7 @@ FOUR = 4
 NUMBER, INCLUSION, MEAN = 0, 1, 2
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, fastmath=SUMS)
 def fill_cards(s, m, card_out):
     """Put s and m on the cards; returns M."""
     M = 0.0
@@ -47,36 +49,86 @@ def fill_cards(s, m, card_out):
 
 
 @njit(nogil=True, cache=True)
-def renumber(indptr, indices, data, rows, card, number, base, ptr_out, index_out, z_out, zs_out,
-             u_out, met_out, m_out):  # fmt: skip
-    """Copy the rows of a batch with columns renumbered; returns how many columns it has.
+def copy_cells(indptr, indices, data, rows, card, cells_out, zm_out, u_out):
+    """Copy the rows of a batch to cells = (j, z, zs).
 
-    ``number`` is ``card`` seen as integers of the same size. Numbers that an earlier batch left are
-    below ``base``, so nothing has to be wiped.
+    Short loops, with unsigned indices, so that the cards of many cells are looked up at a time.
     """
-    n_met = 0
-    place = 0
-    ptr_out[0] = 0
+    column, z, zs = cells_out
+    place = np.uint64(0)
+    for n in range(rows.shape[0]):
+        start = np.uint64(indptr[rows[n]])
+        size = np.uint64(indptr[rows[n] + 1]) - start
+        for e in range(size):
+            column[place + e] = indices[start + e]
+        for e in range(size):
+            z[place + e] = data[start + e]
+        place += size
+    for e in range(place):
+        zs[e] = card[np.uint32(column[e]), INCLUSION]
+        zm_out[e] = card[np.uint32(column[e]), MEAN]
+    place = np.uint64(0)
     for n in range(rows.shape[0]):
         u = 0.0
-        for e in range(indptr[rows[n]], indptr[rows[n] + 1]):
-            j = np.uint32(indices[e])
-            known = number[j, NUMBER] - base
-            if known < 0:
-                known = n_met
-                number[j, NUMBER] = base + known
-                met_out[n_met] = j
-                m_out[n_met] = card[j, MEAN]
-                n_met += 1
-            zs = data[e] * card[j, INCLUSION]
-            u += zs * card[j, MEAN]
-            index_out[place] = known
-            z_out[place] = data[e]
-            zs_out[place] = zs
-            place += 1
+        size = np.uint64(indptr[rows[n] + 1] - indptr[rows[n]])
+        for e in range(place, place + size):
+            zs[e] *= z[e]
+            u += zs[e] * zm_out[e]
+            zm_out[e] *= z[e]
+        place += size
         u_out[n] = u
-        ptr_out[n + 1] = place
+
+
+@njit(nogil=True, cache=True)
+def renumber(index, card, number, base, met_out, m_out):
+    """Number the columns with several cells; returns how many these are.
+
+    A column j with one cell has the index -1 - j. ``number`` is ``card`` seen as integers of the
+    same size: those below ``base`` are of an earlier batch, others of the first cell of a column.
+    """
+    n_met = 0
+    for place in range(np.uint64(index.shape[0])):
+        j = np.uint32(index[place])
+        first = number[j, NUMBER] - base
+        if first < 0:
+            number[j, NUMBER] = base + np.int64(place)
+            index[place] = -1 - np.int64(j)
+            continue
+        first = np.uint64(first)
+        if index[first] < 0:
+            index[first] = n_met
+            met_out[n_met] = j
+            m_out[n_met] = card[j, MEAN]
+            n_met += 1
+        index[place] = index[first]
     return n_met
+
+
+@njit(nogil=True, cache=True)
+def set_apart(indptr, rows, cells, zm, ptr_out, alone_ptr_out, alone_out):
+    """Move cells of columns with several cells to the front, and number and zm of others apart."""
+    index, z, zs = cells
+    ptr_out[0] = alone_ptr_out[0] = 0
+    e = kept = alone = 0
+    for n in range(rows.shape[0]):
+        for _ in range(indptr[rows[n]], indptr[rows[n] + 1]):
+            if index[e] < 0:
+                alone_out[alone] = -1 - index[e]
+                zm[alone] = zm[e]
+                alone += 1
+            else:
+                index[kept], z[kept], zs[kept] = index[e], z[e], zs[e]
+                kept += 1
+            e += 1
+        ptr_out[n + 1], alone_ptr_out[n + 1] = kept, alone
+
+
+@njit(nogil=True, cache=True)
+def add_alone(ptr, column, zm, centre, slope_out):
+    """Add the slopes of columns with one cell: there are no pairs, only what the means take off."""
+    for n in range(ptr.shape[0] - 1):
+        for e in range(ptr[n], ptr[n + 1]):
+            slope_out[np.uint32(column[e])] -= zm[e] * centre[n]
 
 
 @njit(nogil=True, cache=True, fastmath=SUMS)
@@ -166,3 +218,11 @@ def join_halves(met, low, high, parts, slope_out):
             for lane in range(FOUR):
                 across += low[f, k, lane] * high[f, k, lane]
         slope_out[np.uint32(met[k])] += parts[0, k] + parts[1, k] + across
+
+
+@njit(nogil=True, cache=True)
+def take_slopes(slope, by_means, m, slope_out):
+    """Move the slopes of all features, with those by their means, and leave zeros."""
+    for j in range(m.shape[0]):
+        slope_out[j] = slope[j] + by_means * (m[j] * m[j])
+        slope[j] = 0.0

@@ -77,7 +77,7 @@ def _refuse_infinite(table: Table, only: IntArray | None = None) -> None:
     if table.is_sparse:
         entries = np.flatnonzero(np.isinf(table.csc.data))
         found = np.searchsorted(table.csc.indptr, entries, side="right") - 1
-        infinite = np.intersect1d(found, columns)
+        infinite = np.intersect1d(found, columns) if len(found) else found
     elif isinstance(table, DenseTable) and table.array.dtype.kind in "fiub":
         array = table.array if only is None else table.array[:, only]
         infinite = columns[_infinite_columns(array)]

@@ -201,10 +201,11 @@ class StandardColumns:
             return None
         indptr, indices, values = self.columns
         one, other = (slice(indptr[j], indptr[j + 1]) for j in (a, b))
-        if np.array_equal(indices[one], indices[other]):
-            return True if np.array_equal(values[one], values[other]) else None
+        sizes = one.stop - one.start, other.stop - other.start
+        if sizes[0] == sizes[1] and (indices[one] == indices[other]).all():
+            return True if (values[one] == values[other]).all() else None
         # rows that are not stored have one value: if they are most rows, the others differ
-        n_stored = max(one.stop - one.start, other.stop - other.start)
+        n_stored = max(sizes)
         return False if 2 * n_stored < self.n_rows else None
 
     def n_stored(self, features: IntArray) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -101,11 +101,11 @@ class _Run:
         # By order and not by support: what a feature costs may depend on which came before it.
         if self.last_cost is None or not np.array_equal(self.last_cost[0], raw.order):
             self.last_cost = raw.order, float(self.costs(raw.order))
-        return replace(raw, cost=self.last_cost[1])
+        return raw.measured(cost=self.last_cost[1])
 
     def _add(self, step: Step) -> Step:
         score = step.score if self.score is None else self.score(step)
-        added = replace(step, score=score, seconds=perf_counter() - self.started)
+        added = step.measured(score=score, seconds=perf_counter() - self.started)
         best = self.best_utilities[-1] if self.best_utilities else -math.inf
         # a constant is no progress: patience begins with the first features
         self.best_utilities.append(max(best, _utility(added) if added.n_features else best))

@@ -361,7 +361,7 @@ class SelectionPath(codec.Saved, Refrozen):
         return rendering.curve_svg(self) + rendering.html_table(*rendering.table(self))
 
     def _names(self, features: IntArray) -> tuple[str, ...]:
-        return tuple(self.feature_names[feature] for feature in features)
+        return tuple([self.feature_names[feature] for feature in features.tolist()])
 
     def _support_before(self, index: int) -> IntArray:
         position = range(len(self))[index]  # counts negative indices from the end

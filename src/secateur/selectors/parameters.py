@@ -130,10 +130,9 @@ def read_stopping(stopping: Any) -> list[StoppingRule]:
 
 def params_of(estimator: Any, kind: type[Params], **more: Any) -> Params:
     """The parameters of an engine: those of the estimator that have the same name, and more."""
-    known = estimator.get_params(deep=False)
-    names = {each.name for each in fields(kind)}  # type: ignore[arg-type]  # a dataclass
-    same = {name: value for name, value in known.items() if name in names}
-    return kind(**{**same, **more})
+    known = vars(estimator)  # where constructors leave the parameters; get_params reads signatures
+    names = [each.name for each in fields(kind)]  # type: ignore[arg-type]  # a dataclass
+    return kind(**{**{name: known[name] for name in names if name in known}, **more})
 
 
 EXECUTOR = Constraint(is_executor, "None or a DaskExecutor", "Use secateur.DaskExecutor(client).")

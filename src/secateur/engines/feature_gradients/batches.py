@@ -241,7 +241,8 @@ class WorkerCopy:
     ) -> dict[int, Gradients]:
         """Signals and gradients of its batches, by number; runs on a worker."""
         numbers = range(self._which[0], len(batches), self._which[1])
-        return {k: self._estimator.gradients(s, [batches[k]], objective) for k in numbers}
+        found = ((k, self._estimator.gradients(s, [batches[k]], objective)) for k in numbers)
+        return {k: (z, gradient.copy()) for k, (z, gradient) in found}
 
     def checkpoint(self) -> None:
         """A copy has no state that must be restored."""

@@ -110,7 +110,8 @@ class _Work(NamedTuple):
     batch: Batch
     chain: Chain
     n_cells: int
-    part: tuple[AnyArray, ...] = ()  # of sparse rows: (ptr, number, z, zs, u, columns, mean)
+    # of sparse rows: (ptr, number, z, zs, u, columns, mean) and the cells alone in their column,
+    part: tuple[AnyArray, ...] = ()  # (ptr, column, zm)
 
 
 class Estimator:
@@ -162,7 +163,7 @@ class Estimator:
         return z, self.collect()
 
     def collect(self) -> FloatArray:
-        """The sum of the gradients since the last call."""
+        """The sum of the gradients since the last call; the next call may overwrite it."""
         collected, self._gradient = self._gradient, np.zeros_like(self._gradient)
         return collected
 
@@ -257,6 +258,7 @@ class SparseEstimator(Estimator):
         self._number = self._card.view(np.int64 if order >= FLOAT64_ORDER else np.int32)
         self._number[:, sparse.NUMBER] = -1
         self._base = 0
+        self._collected = np.zeros_like(self._gradient)
         self._by_mean = 0.0
         self._gradient_by_means = 0.0
 
@@ -266,10 +268,10 @@ class SparseEstimator(Estimator):
 
     def collect(self) -> FloatArray:
         """The sum of the gradients since the last call."""
-        collected = super().collect()
-        collected += self._gradient_by_means * (self._rows.mean * self._rows.mean)
+        moved = self._gradient_by_means, self._rows.mean, self._collected
+        sparse.take_slopes(self._gradient, *moved)
         self._gradient_by_means = 0.0
-        return collected
+        return self._collected
 
     def _add(self, work: _Work, walks: list[FloatArray], by_z: FloatArray) -> None:
         given, carried = _row_factors(work, walks, by_z / len(by_z))
@@ -278,7 +280,8 @@ class SparseEstimator(Estimator):
         by_means = (given * before).sum(axis=0)
         self._gradient_by_means += by_means.sum()
         centre = by_means + (carried * after).sum(axis=0)
-        ptr, number, z, _, _, columns, mean = work.part
+        ptr, number, z, _, _, columns, mean, *alone = work.part
+        sparse.add_alone(*alone, centre, self._gradient)
         fours = [self._in_fours(lanes) for lanes in (given, carried)]
         n_fours, n = len(fours[0]), len(columns)
         # the rows in two halves, for any number of threads
@@ -311,22 +314,23 @@ class SparseEstimator(Estimator):
         if self._base > np.iinfo(np.int32).max - n_cells:
             self._number[:, sparse.NUMBER] = -1
             self._base = 0
-        array, shape = self._array, (n_cells,)
-        ptr, u = np.empty(len(batch.rows) + 1, np.int64), np.empty(len(batch.rows))
-        index, columns = (array(name, shape, np.int32) for name in ("index", "columns"))
-        z = array("z", shape, np.float32)
-        zs, mean = (array(name, shape) for name in ("zs", "mean"))
-        n_columns = sparse.renumber(
-            indptr, indices, data, batch.rows, self._card, self._number, self._base,
-            ptr, index, z, zs, u, columns, mean,
-        )  # fmt: skip
-        self._base += n_columns
-        part = (ptr, index, z, zs, u, columns[:n_columns], mean[:n_columns])
+        array, shape, n = self._array, (n_cells,), len(batch.rows)
+        index, columns, alone = (array(k, shape, np.int32) for k in ("index", "columns", "alone"))
+        cells = index, array("z", shape, np.float32), array("zs", shape)
+        zm, mean = (array(name, shape) for name in ("zm", "mean"))
+        u, ptr, alone_ptr = np.empty(n), *np.empty((2, n + 1), np.int64)
+        sparse.copy_cells(indptr, indices, data, batch.rows, self._card, cells, zm, u)
+        numbers = self._card, self._number, self._base
+        n_columns = sparse.renumber(index, *numbers, columns, mean)
+        sparse.set_apart(indptr, batch.rows, cells, zm, ptr, alone_ptr, alone)
+        self._base += n_cells
+        several = columns[:n_columns], mean[:n_columns]
+        part = (ptr, *cells, u, *several, alone_ptr, alone, zm)
         return _Work(batch, chain_of(self._order, batch.weight, self._scale), n_cells, part)
 
     def _walk(self, work: _Work, direction: int) -> FloatArray:
         batch, step = work.batch, work.chain.step
-        *cells, columns, _ = work.part
+        *cells, columns, _ = work.part[:7]
         step = step if direction < 0 else step[:-1].copy()
         r = np.zeros((len(batch.y), len(step) + 1, len(batch.rows)))
         r[:, 0] = batch.y

@@ -53,11 +53,13 @@ class Adam:
         self.n_steps = n_steps
         squash(self.v, self.s)
 
-    def update(self, gradient: FloatArray, cost: FloatArray, rate: float) -> None:
-        """One step against the gradient by s."""
+    def update(
+        self, gradient: FloatArray, cost: FloatArray, by: tuple[float, float], rate: float
+    ) -> None:
+        """One step against the gradient by s, by[0] times the first and by[1] times the second."""
         self.n_steps += 1
         moments = self.first, self.second
-        adam_step(gradient, cost, rate, self.n_steps, self.bound, self.v, *moments, self.s)
+        adam_step(gradient, cost, by, rate, self.n_steps, self.bound, self.v, *moments, self.s)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,11 +125,10 @@ def updates(
             )
         cost_factor = penalty() / max(1, len(batches.columns.features))
         cost = cost_factor * units.total_cost(adam.s)
-        by_cost = cost_factor * units.cost_gradient(adam.s)
-        gradient = gradient / len(some)
         if units.unit is not None:  # the sum over the columns of a unit
             gradient = np.bincount(units.unit, gradient, units.n_units).astype(np.float64)
-        adam.update(gradient, by_cost, params.learning_rate)
+        factors = 1.0 / len(some), cost_factor
+        adam.update(gradient, units.cost_gradient(adam.s), factors, params.learning_rate)
         yield signals, cost
 
 

@@ -97,7 +97,7 @@ class Units:
     def total_cost(self, s: FloatArray) -> float:
         """Sum of the costs at s."""
         if self._soft_groups is None:
-            return float(self._cost @ s)
+            return float(np.einsum("j,j", self._cost, s))  # @ starts threads for wide tables
         *_, top, cost = self._group_maxima(s, 0.0)
         single = np.diff(self._soft_groups.indptr) == 0
         used = np.isfinite(cost)

@@ -72,6 +72,7 @@ class View:
             scaled = np.where(deviation > 0.0, 1.0 / deviation, 0.0)
         unscaled = np.where((deviation > 0.0) | (not centre), 1.0, 0.0)
         self.inverse: FloatArray = scaled if params.standardize else unscaled
+        self._are_equal: dict[tuple[int, int], bool] = {}
         self.start = np.zeros(self.loss.n_outputs)  # the intercepts at the start
         if params.fit_intercept:
             self.start = self.loss.baseline(self.target[self.rows], self.weight[self.rows])
@@ -113,7 +114,12 @@ class View:
         return centre, self.inverse[features] / factor, mean
 
     def are_equal(self, a: int, b: int) -> bool:
-        """Whether two columns are equal, or one is the negative of the other."""
+        """Whether two columns are equal, or one is the negative of the other; every round asks."""
+        if (a, b) not in self._are_equal:
+            self._are_equal[a, b] = self._compare(a, b)
+        return self._are_equal[a, b]
+
+    def _compare(self, a: int, b: int) -> bool:
         if self.is_whole and isinstance(self.columns, StandardColumns):
             known = self.columns.are_alike(a, b)
             if known is not None:
@@ -133,15 +139,16 @@ def without_duplicates(
     equal = np.flatnonzero(np.diff(size[order]) == 0.0)
     if len(equal) == 0:
         return new
-    suspects = np.unique(np.concatenate([order[equal], order[equal + 1]]))
-    is_duplicate = np.zeros(len(everyone), np.bool_)
-    for position in suspects[suspects >= len(old)]:
-        others = suspects[(suspects < position) & (size[suspects] == size[position])]
-        others = others[~is_duplicate[others]]
-        others = others[alpha[everyone[others]] <= alpha[everyone[position]]]
-        is_duplicate[position] = any(
-            view.are_equal(everyone[position], everyone[other]) for other in others
+    is_suspect, is_duplicate = np.zeros((2, len(everyone)), np.bool_)
+    is_suspect[order[equal]] = is_suspect[order[equal + 1]] = True
+    others: dict[float, list[int]] = {}  # by the size of their gradient
+    for position in np.flatnonzero(is_suspect).tolist():
+        feature, same = everyone[position], others.setdefault(size[position], [])
+        is_duplicate[position] = position >= len(old) and any(
+            alpha[other] <= alpha[feature] and view.are_equal(feature, other) for other in same
         )
+        if not is_duplicate[position]:
+            same.append(feature)
     return new[~is_duplicate[len(old) :]]
 
 
