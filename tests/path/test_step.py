@@ -50,7 +50,7 @@ def test_replacing_a_field_does_not_copy_frozen_arrays():
 
 
 def test_measured_values_are_those_of_a_checked_copy():
-    step, score = make_step(details={"round": 3}), Score(0.6, 0.1, metric="log_loss")
+    step, score = make_step(details={"round": 3}), Score(0.6, 0.1, (), "inner", "log_loss")
     found = step.measured(cost=3.0, score=score, seconds=2.0)
     assert repr(found) == repr(replace(step, cost=3.0, score=score, seconds=2.0))
     assert (found.cost, found.score, found.seconds) == (3.0, score, 2.0)
