@@ -17,6 +17,7 @@ from secateur.typing import AnyArray, BoolArray, FloatArray, IntArray
 MAX_CATEGORIES = 255
 OTHER = "(other)"
 _NUMERIC = "biuf"  # kinds of arrays
+NEVER_MISSING = {str, bytes, bool, int}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,13 +118,18 @@ def is_missing(value: Any) -> bool:
     return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 
+def types_in(objects: AnyArray) -> set[type]:
+    """The types of an array of objects; a look at each takes a fraction of a check of each."""
+    return set(map(type, objects.ravel().tolist()))
+
+
 def missing_in(column: AnyArray) -> BoolArray:
     """Which values of an array of any kind are missing."""
     if column.dtype.kind in "fc":
         return np.isnan(column)
     if column.dtype.kind in "mM":
         return np.isnat(column)
-    if column.dtype.kind != "O":
+    if column.dtype.kind != "O" or types_in(column) <= NEVER_MISSING:
         return np.zeros(column.shape, dtype=np.bool_)
     return np.fromiter(map(is_missing, column.ravel()), np.bool_, column.size).reshape(column.shape)
 

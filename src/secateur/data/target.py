@@ -10,7 +10,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from secateur.data.categories import Categories, count_values, missing_in, sort_values
+from secateur.data.categories import (
+    Categories,
+    count_values,
+    missing_in,
+    sort_values,
+    types_in,
+)
 from secateur.data.checks import check_real
 from secateur.data.frames import as_array, as_column, check_length
 from secateur.exceptions import (
@@ -96,7 +102,7 @@ def _check_filled(array: AnyArray) -> None:
             f"Input y contains NaN. Got {n_missing} missing of {array.size} values. Drop the rows."
         )
     n_infinite = int(np.isinf(array).sum()) if array.dtype.kind == "f" else 0
-    if array.dtype.kind == "O":
+    if array.dtype.kind == "O" and any(issubclass(kind, float) for kind in types_in(array)):
         n_infinite = sum(isinstance(value, float) and np.isinf(value) for value in array.ravel())
     if n_infinite:
         raise InputError(

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -378,7 +378,7 @@ def log_losses(model: Any, X: Any, y: AnyArray) -> FloatArray:
         )
     shares = np.asarray(model.predict_proba(X), np.float64)
     place = {label: column for column, label in enumerate(np.asarray(model.classes_).tolist())}
-    columns = np.array([place.get(label, -1) for label in y.tolist()])
+    columns = np.fromiter(map(place.get, y.tolist(), repeat(-1)), np.int64, len(y))
     true = np.where(columns >= 0, shares[np.arange(len(y)), columns], 0.0)
     return -np.log(np.clip(true, MIN_PROBABILITY, 1.0))
 
