@@ -1,4 +1,4 @@
-"""Benchmark single boosted fits on small, wide, many-class and sparse tables against LightGBM.
+"""Benchmark single boosted fits against LightGBM, other engines, and the command, by their speed.
 
 ./dev bench speed                 everything, as tables on the console
 ./dev bench speed --quick         few rounds, to see that it runs
@@ -14,7 +14,10 @@ from common.command import benchmark
 from common.options import Options
 from common.page import DOCS
 from common.table import Section
-from speed_sections import first, fits
+from grafting_sections import paths
+from grafting_sections import speed as solvers
+from scale_sections import cluster
+from speed_sections import command, engines, first, fits
 
 SECTIONS: dict[str, Callable[[Options], Section]] = {
     "small": fits.section("small", fits.SMALL),
@@ -22,12 +25,19 @@ SECTIONS: dict[str, Callable[[Options], Section]] = {
     "classes": fits.section("classes", fits.CLASSES),
     "sparse": fits.section("sparse", fits.SPARSE),
     "first": first.run,
+    "command": command.run,
+    "solvers": solvers.run,
+    "paths": paths.run,
+    "networks": engines.networks,
+    "forward": engines.forward,
+    "epoch": engines.epoch,
+    "dask": cluster.run,
 }
 
 if __name__ == "__main__":
     benchmark(
         "speed",
         SECTIONS,
-        "Benchmark single boosted fits against LightGBM.",
+        "Benchmark single fits, whole searches of other engines, and the command.",
         DOCS / "benchmarks" / "speed.md",
     )

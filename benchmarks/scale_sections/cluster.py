@@ -79,7 +79,7 @@ def run(options: Options) -> Section:
         ratio = min(away[1:]) / min(home[1:])
         section.add(table(["", "s"], [["one process", min(home[1:])], ["dask", min(away[1:])]]))
         section.add(_travels(params, there, n_rounds))
-    section.aim("dask over one process", ratio, 1.5)
+    section.aim("dask over one process", ratio, 1.25)
     return section
 
 

@@ -62,6 +62,7 @@ def test_gradient_of_all_weights_by_finite_differences(n_classes):
     growing = GrowingNetwork(view, GraftingParams(model="mlp"), (np.ones(5), np.ones(5)))
     growing.network = a_network(view.loss.n_outputs, np.random.default_rng(1))
     growing._cells = view.gather(growing.network.features, all_rows=True)
+    growing._places = growing.network.places()
     flat = growing.network.flat()
     _, gradient = growing._loss_and_gradient(growing.network)
     for place in range(len(flat)):
@@ -79,6 +80,7 @@ def test_gradient_test_of_both_ways_to_grow_by_finite_differences(n_classes):
     growing = GrowingNetwork(view, GraftingParams(model="mlp"), (np.ones(5), np.ones(5)))
     growing.network = a_network(view.loss.n_outputs, np.random.default_rng(1))
     growing._cells = view.gather(growing.network.features, all_rows=True)
+    growing._places = growing.network.places()
     growing._predict()
     gradients = growing.gradients()
     n_outputs, n_units = view.loss.n_outputs, 3

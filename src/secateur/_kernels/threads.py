@@ -6,8 +6,8 @@ import itertools
 import os
 from collections.abc import Callable
 from queue import SimpleQueue
-from threading import Thread
-from typing import Self
+from threading import Lock, Thread
+from typing import Any, Self
 
 from secateur.exceptions import ParameterError
 
@@ -25,6 +25,33 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+class OneBlasThread:
+    """A context in which BLAS has one thread: in small products others only wait, and use a core.
+
+    The number is one of the process. Of several threads in the context the last restores it.
+    """
+
+    _lock = Lock()
+    _inside = 0
+    _limiter: Any = None
+
+    def __enter__(self) -> None:
+        cls = type(self)
+        with cls._lock:
+            if cls._inside == 0:
+                from threadpoolctl import threadpool_limits  # scikit-learn depends on it
+
+                cls._limiter = threadpool_limits(1, user_api="blas")
+            cls._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        cls = type(self)
+        with cls._lock:
+            cls._inside -= 1
+            if cls._inside == 0:
+                cls._limiter.restore_original_limits()
 
 
 class Threads:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from secateur._kernels.threads import OneBlasThread
 from secateur.data.standardize import stays_sparse, unit_of
 from secateur.data.table import Problem, Table
 from secateur.data.target import weight_of_a_row
@@ -120,7 +121,9 @@ def _logistic(
     start = np.zeros((n_outputs, p + 1))
     start[:, p] = baseline
     options = {"maxiter": MAX_ITERATIONS, "gtol": 1e-4}
-    found = minimize(value_and_slope, start.ravel(), jac=True, method="L-BFGS-B", options=options)
+    how: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "options": options}
+    with OneBlasThread():
+        found = minimize(value_and_slope, start.ravel(), **how)
     w = found.x.reshape(n_outputs, p + 1)
     return w[:, :p], w[:, p]
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from secateur._kernels.coordinate_descent import HAIR
+from secateur._kernels.threads import OneBlasThread
 from secateur.data.table import Fold, all_rows
 from secateur.engines.fold_losses import pool
 from secateur.engines.grafting.columns import GraftingData, GraftingParams, View
@@ -133,6 +134,7 @@ class GrowingNetwork:
         """Leave out the connections of features that are not in use; units stay."""
         self.network = self.network.only(np.isin(self.network.feature, self.support()))
         self._cells = self.view.gather(self.network.features, all_rows=True)
+        self._places = self.network.places()
 
     def graft(self, slot: int, feature: int) -> float:
         """Make a connection and fit all weights, or the newest; gives the new weight's size."""
@@ -147,6 +149,7 @@ class GrowingNetwork:
         if feature not in self._entered:
             self._entered = [*self._entered, feature]
         self._cells = self.view.gather(self.network.features, all_rows=True)
+        self._places = self.network.places()
         self._fit(sign)
         self._predict()
         return float(abs(self.network.weight[-1]))
@@ -204,12 +207,11 @@ class GrowingNetwork:
 
     def _loss_and_gradient(self, network: NetworkWeights) -> tuple[float, FloatArray]:
         """The loss and its gradient by all weights, as `NetworkWeights.flat` orders them."""
-        hidden = network.hidden_values(self._cells)
+        hidden = network.hidden_values(self._cells, self._places)
         raw = network.outputs(hidden)
         by_row, _ = self.view.row_gradients(raw)
         by_unit = network.unit_gradients(hidden, by_row)
-        place = np.searchsorted(network.features, network.feature)
-        by_weight = (by_unit @ self._cells.T)[network.unit, place]
+        by_weight = (by_unit @ self._cells.T)[network.unit, self._places]
         parts = [by_row.sum(axis=1), by_unit.sum(axis=1), by_weight]
         return self.view.mean_loss(raw), np.concatenate(parts)
 
@@ -347,10 +349,16 @@ def trace_grafts(
     """One step per graft; folds graft as many weights as the fit on all rows, or until they end."""
     whole = GraftRun(data, params, all_rows(len(data.target)))
     runs = [GraftRun(data, params, fold) for fold in folds]
-    for _ in whole.grafts:
-        for run in runs:
-            next(run.grafts, False)
-            on_round()
+
+    def graft() -> bool:
+        with OneBlasThread():
+            is_done = not next(whole.grafts, False)
+            for run in () if is_done else runs:
+                next(run.grafts, False)
+                on_round()
+        return not is_done
+
+    while graft():
         on_round()
         losses = [data.fold_losses(run.fold, run.growing.raw) for run in runs]
         score = pool(losses, origin="held_out", metric=data.loss.metric) if runs else None

@@ -81,6 +81,10 @@ class NetworkWeights:
         """The features with a connection, sorted."""
         return np.unique(self.feature)
 
+    def places(self) -> IntArray:
+        """The position of the feature of each connection among these."""
+        return np.searchsorted(self.features, self.feature)
+
     def only(self, kept: BoolArray) -> NetworkWeights:
         """Some of the connections; all units stay."""
         names = ("feature", "unit", "weight")
@@ -104,16 +108,15 @@ class NetworkWeights:
 
     def with_flat(self, vector: FloatArray) -> NetworkWeights:
         """The same connections with other weights and biases."""
-        n_outputs = len(self.output_bias)
-        parts = np.split(vector, [n_outputs, n_outputs + self.n_units])
-        output_bias, hidden_bias, weight = (part.copy() for part in parts)
-        return replace(self, weight=weight, hidden_bias=hidden_bias, output_bias=output_bias)
+        ends = len(self.output_bias), len(self.output_bias) + self.n_units
+        output_bias, hidden_bias = vector[: ends[0]].copy(), vector[ends[0] : ends[1]].copy()
+        fixed = self.feature, self.unit, vector[ends[1] :].copy(), self.unit_output
+        return NetworkWeights(*fixed, hidden_bias, output_bias)
 
-    def hidden_values(self, cells: FloatArray) -> FloatArray:
+    def hidden_values(self, cells: FloatArray, places: IntArray | None = None) -> FloatArray:
         """G of every unit, shape (n_units, n_rows); ``cells`` are the columns of its features."""
-        features = self.features
-        matrix = np.zeros((self.n_units, len(features)))
-        matrix[self.unit, np.searchsorted(features, self.feature)] = self.weight
+        matrix = np.zeros((self.n_units, len(cells)))
+        matrix[self.unit, self.places() if places is None else places] = self.weight
         inner = matrix @ cells
         inner += self.hidden_bias[:, None]
         inner *= 0.5
