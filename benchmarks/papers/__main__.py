@@ -112,6 +112,12 @@ def write_page(paper: str) -> None:
     (DOCS / f"{paper}.md").write_text("\n\n".join(text) + "\n", encoding="utf-8")
 
 
+def as_text(found: dict[str, Any]) -> str:
+    """JSON with a line for each part: values are many, and their pieces are kept line by line."""
+    lines = (f"{json.dumps(key)}: {json.dumps(part)}" for key, part in found.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
 def show_list() -> None:
     """Print all figures, and when they were run."""
     for paper in PAPERS:
@@ -150,7 +156,7 @@ def main() -> None:
             continue
         file = file_of(asked.paper, name)
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        file.write_text(as_text(found), encoding="utf-8")
         say(f"{asked.paper} {name} took {found['seconds']:.0f} s")
         write_page(asked.paper)
     if asked.page:

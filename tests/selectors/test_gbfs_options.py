@@ -33,6 +33,21 @@ def test_from_zero_the_first_trees_learn_the_mean():
     np.testing.assert_allclose(centred.predict(X), usual.predict(X), atol=1e-9)
 
 
+@pytest.mark.parametrize("leaf", ["mean", "newton"])
+def test_of_numbers_the_start_changes_no_split(leaf):
+    # squared errors are about the means of nodes; what is left of the mean is (1 - rate)^rounds
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 6))
+    y = 5.0 + X[:, 0] + X[:, 1] * X[:, 2] + 0.2 * rng.normal(size=200)
+    given = {"penalty": 3.0, "max_iter": 20, "max_depth": 3, "leaf": leaf}
+    usual, zero = (GBFSRegressor(init=i, **given).fit(X, y) for i in ("constant", "zero"))
+    for (one,), (other,) in zip(*(m._model.ensemble.rounds for m in (usual, zero)), strict=True):
+        np.testing.assert_array_equal(one.feature, other.feature)
+        np.testing.assert_array_equal(one.threshold, other.threshold)
+    left = usual.predict(X) - zero.predict(X)
+    np.testing.assert_allclose(left, 0.9**20 * y.mean(), atol=1e-6)
+
+
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_zero_is_the_start_of_classes_too(cancer, kind):
     X, y = cancer

@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import csr_array
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from secateur import (
     AGBMClassifier,
@@ -573,3 +574,24 @@ def test_a_short_search_chooses_the_variant(long_problem):
     together = MultitaskAGBMRegressor(**LONG).fit(X, X[:, 0], task=many)
     assert not apart.common_trees_
     assert together.common_trees_
+
+
+@pytest.mark.filterwarnings("ignore::secateur.exceptions.EmptySelectionWarning")
+def test_both_penalties_are_tuned_by_a_grid_search():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 6))
+    y = np.column_stack([X[:, 0] + X[:, 1], X[:, 0] + X[:, 2]]) + 0.1 * rng.normal(size=(150, 2))
+    grid = {"group_penalty": [0.02, 0.9], "task_penalty": [0.0, 0.05]}
+    model = MultitaskAGBMRegressor(common_trees=False, **QUICK)
+    found = GridSearchCV(model, grid, cv=2, n_jobs=1).fit(X, y)
+    assert len(found.cv_results_["params"]) == 4
+    assert found.best_params_["group_penalty"] == 0.02  # nothing is worth nine tenths
+    for params, score in zip(
+        found.cv_results_["params"], found.cv_results_["mean_test_score"], strict=True
+    ):
+        alone = MultitaskAGBMRegressor(common_trees=False, **QUICK, **params)
+        assert score == pytest.approx(cross_val_score(alone, X, y, cv=2).mean(), abs=1e-12)
+    chosen = found.best_estimator_.task_support_.to_numpy()
+    assert chosen[:, 0].all()
+    assert chosen[0, 1]
+    assert chosen[1, 2]

@@ -122,7 +122,10 @@ def tuned(method: str, attempt: Callable[[float], Fit], parts: Parts) -> dict[st
 
 
 def top_k(parts: Parts, k: int, rounds: int = ROUNDS) -> dict[str, Any]:
-    """LightGBM on all features, then again on the k that it splits on most often."""
+    """LightGBM on all features, then again on the k that it splits on most often.
+
+    ``of_all``: how many features the first fit splits on, and its errors on the test rows.
+    """
     import lightgbm as lgb
 
     params = {
@@ -144,6 +147,7 @@ def top_k(parts: Parts, k: int, rounds: int = ROUNDS) -> dict[str, Any]:
     )
     rmse, auc = curves(raw_valid, parts.y_valid)
     test = again.predict(parts.X_test[:, order], raw_score=True)
+    of_all = first.predict(parts.X_test, raw_score=True)
     constant = np.full(len(parts.y), np.log(parts.y.mean() / (1.0 - parts.y.mean())))
     return {
         "order": [int(j) for j in order],
@@ -151,4 +155,8 @@ def top_k(parts: Parts, k: int, rounds: int = ROUNDS) -> dict[str, Any]:
         "root_variance": [root_variance(raw, parts.y) for raw in (constant, *raw_train[:-1])],
         "rmse": rmse, "auc": auc,
         "test_rmse": rmse_of(test, parts.y_test), "test_auc": auc_of(test, parts.y_test),
+        "of_all": [
+            int(np.count_nonzero(first.feature_importance())),
+            rmse_of(of_all, parts.y_test), auc_of(of_all, parts.y_test),
+        ],
     }  # fmt: skip

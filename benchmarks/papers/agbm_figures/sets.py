@@ -10,18 +10,15 @@ from common.data import array_of, whole
 from common.gisette import Parts, gisette_like
 from common.options import Options
 
-GISETTE_ROWS, GISETTE_FEATURES = 3_000, 2_000
-
 
 def gisette(quick: bool) -> Parts:
-    """Digits 4 and 9: pixels, products of pixels, and as many probes; some of rows and columns."""
+    """Digits 4 and 9: pixels, products of pixels, and as many probes."""
     parts = gisette_like(Options(quick=quick))
     assert parts is not None
-    d = 200 if quick else GISETTE_FEATURES
-    X, y = (array[: 500 if quick else GISETTE_ROWS] for array in parts[:2])
-    return Parts(
-        X[:, :d], y, parts.X_valid[:, :d], parts.y_valid, parts.X_test[:, :d], parts.y_test
-    )
+    if not quick:
+        return parts
+    tables = (array[:500, :200] if array.ndim == 2 else array[:500] for array in parts)
+    return Parts(*tables)
 
 
 def flight(quick: bool) -> Parts:

@@ -129,11 +129,12 @@ def standing(values: dict[str, Any], rival: str, sizes: Sequence[int] = (5, 10, 
 def standings(values: dict[str, Any]) -> str:
     methods = [m for m in next(iter(values.values())) if m != "GBFS"]
     parts = [text for text in (standing(values, m) for m in methods) if text]
-    counts = sorted({len(splits) for each in values.values() for splits in each.values()} - {0})
-    done = " or ".join(map(str, counts))
+    counts = {name: max(map(len, each.values())) for name, each in values.items()}
+    most = max(counts.values())
+    fewer = [f"{count} of {name}" for name, count in counts.items() if count < most]
+    done = ", ".join([f"{most} of {N_SPLITS} splits were run", *fewer])
     return (
-        f"{done} of {N_SPLITS} splits were run. Of the mean errors with at most 5, 10, 20 and 50 "
-        f"features, {'; '.join(parts)}."
+        f"{done}. Of the mean errors with at most 5, 10, 20 and 50 features, {'; '.join(parts)}."
     )
 
 
