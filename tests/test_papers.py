@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,7 @@ def test_quick_form(paper: str, name: str, tmp_path: Path, monkeypatch: pytest.M
         pytest.skip(f"{error.name} is not installed")
     if found is None:
         pytest.skip("its data are not there")
+    found = json.loads(papers.as_text(found))  # as the page has it
     text = papers.block(paper, name, found, tmp_path)
     assert (tmp_path / f"{paper}-{name}.png").stat().st_size > 1_000
     assert "**Here.**" in text

@@ -133,9 +133,7 @@ def standings(values: dict[str, Any]) -> str:
     most = max(counts.values())
     fewer = [f"{count} of {name}" for name, count in counts.items() if count < most]
     done = ", ".join([f"{most} of {N_SPLITS} splits were run", *fewer])
-    return (
-        f"{done}. Of the mean errors with at most 5, 10, 20 and 50 features, {'; '.join(parts)}."
-    )
+    return f"{done}. Of the mean errors with at most 5, 10, 20 and 50 features, {'; '.join(parts)}."
 
 
 def _rows_text(sets: Mapping[str, TwoClasses], quick: bool) -> str:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
 from urllib.request import urlopen
 
 import numpy as np
@@ -50,8 +49,7 @@ class Fetched:
 def known_sets() -> dict[str, dict[str, Any]]:
     """The table of sets: source, licence, rows and columns, URLs, format and checksum of each."""
     text = files("secateur.datasets").joinpath("sets.json").read_text(encoding="utf-8")
-    table: dict[str, dict[str, Any]] = json.loads(text)
-    return table
+    return dict(json.loads(text))
 
 
 def fetch(name: str, *, folder: str | os.PathLike[str] | None = None) -> Fetched:
@@ -75,8 +73,7 @@ def fetch(name: str, *, folder: str | os.PathLike[str] | None = None) -> Fetched
     Examples
     --------
     >>> from secateur.datasets import fetch
-    >>> madelon = fetch("madelon")  # doctest: +SKIP
-    >>> madelon.X.shape  # doctest: +SKIP
+    >>> fetch("madelon").X.shape  # doctest: +SKIP
     (2600, 500)
     """
     table = known_sets()
@@ -101,13 +98,9 @@ def data_folder() -> Path:
     given = os.environ.get("SECATEUR_DATA")
     if given:
         return Path(given)
-    if sys.platform == "win32":
-        cache = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        cache = Path.home() / "Library" / "Caches"
-    else:
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "secateur" / "data"
+    caches = {"win32": ("LOCALAPPDATA", "AppData/Local"), "darwin": ("", "Library/Caches")}
+    name, usual = caches.get(sys.platform, ("XDG_CACHE_HOME", ".cache"))
+    return Path(os.environ.get(name) or Path.home() / usual) / "secateur" / "data"
 
 
 def table_of(arrays: dict[str, AnyArray]) -> Any:
@@ -162,20 +155,20 @@ def _download(name: str, entry: dict[str, Any], file: Path) -> dict[str, AnyArra
         )
     if hasattr(X, "tocsr"):
         names = ("data", "indices", "indptr")
-        return {each: getattr(X, each) for each in names} | {"shape": np.array(X.shape), "y": y}
+        shape = np.array([X.shape[0], entry["n_features"]])  # the last columns may be empty
+        return {each: getattr(X, each) for each in names} | {"shape": shape, "y": y}
     return {"X": X, "y": y}
 
 
 def _read_url(url: str, name: str, instead: str) -> bytes:
     try:
         with urlopen(url, timeout=TIMEOUT) as answer:  # noqa: S310 - addresses of our own table
-            content: bytes = answer.read()
-    except (URLError, OSError) as error:
+            return bytes(answer.read())
+    except OSError as error:
         raise DownloadError(
             f"The set {name!r} could not be downloaded. Got {error} from {url}. Check the network "
             f"or the proxy and try again. {instead}"
         ) from error
-    return content
 
 
 def _keep(arrays: dict[str, AnyArray], file: Path) -> None:
