@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -94,3 +95,12 @@ def test_no_chosen_penalty_is_at_the_edge_of_its_grid() -> None:
         for name, each in tuned.items():
             grid = [penalty for penalty, *_ in each["tried"]]
             assert min(grid) < each["penalty"] < max(grid), name
+
+
+def test_tests_named_in_the_table_of_fidelity_exist() -> None:
+    tests = Path(__file__).resolve().parent
+    text = (tests.parent / "docs" / "papers" / "fidelity.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(test_\w+)`", text))
+    code = "".join(file.read_text(encoding="utf-8") for file in tests.rglob("test_*.py"))
+    assert len(named) > 80
+    assert named <= set(re.findall(r"^def (test_\w+)", code, re.MULTILINE))

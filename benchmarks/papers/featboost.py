@@ -140,8 +140,8 @@ def _selections(quick: bool, kept: Kept, methods: tuple[str, ...]) -> dict[str, 
 
 
 def _protocol(plan: runs.Plan, done: dict[str, Any]) -> str:
-    counts = sorted({len(each) for by in done.values() for each in by.values() if each})
-    span = f"{counts[0]} to {counts[-1]}" if counts else "none"
+    counts = {len(each) for by in done.values() for each in by.values() if each}
+    span = " to ".join(map(str, sorted({min(counts), max(counts)}))) if counts else "no"
     return (
         f"{plan.describe()}. Run so far: {span} folds for a method and set, listed below; a method "
         "that reached its limit has what it had accepted by then. Subsets are cut at the mode of "
@@ -194,7 +194,9 @@ def _sizes(values: dict[str, Any], validator: str) -> str:
                 cells.append(None if not each else f"limit ({each['n_runs']})")
                 continue
             mark = ">" if each["n_stopped"] else ""
-            cells.append(f"{curve[-1]:.3f} at {mark}{each['mode']} ({each['n_runs']})")
+            error = each.get("se", {}).get(validator)
+            spread = f" ± {error:.3f}" if error else ""
+            cells.append(f"{curve[-1]:.3f}{spread} at {mark}{each['mode']} ({each['n_runs']})")
         rows.append([SETS[name], *cells])
     return table(["set", *METHODS], rows)
 
@@ -205,12 +207,12 @@ def _show_curves(values: dict[str, Any], picture: Path, validator: str) -> Shown
     return Shown(
         f"The best at ten features, or at the largest size that all methods of a set reach (in "
         f"brackets): {', '.join(best)}. FeatBoost is best on {wins} of {len(best)} sets.",
-        "Accuracy at the end of each curve, its number of features (`>`: some fold was stopped by "
-        "the limit of time), and in brackets the folds that were run; `limit`: nothing within the "
-        "limit. One or a few folds of 30 are not the chapter's means, and differences of a few "
-        "hundredths are chance. XGBoost is 3.x with histograms, not 0.90 with exact splits. "
-        "ReliefF is our own, equal to Skrebate's for two classes; for more it is Kononenko's "
-        "formula.",
+        "Accuracy at the end of each curve with its standard error over the folds, its number of "
+        "features (`>`: some fold was stopped by the limit of time), and in brackets the folds "
+        "that were run; `limit`: nothing within the limit. One or a few folds of 30 are not the "
+        "chapter's means, and differences of a few hundredths are chance. XGBoost is 3.x with "
+        "histograms, not 0.90 with exact splits. ReliefF is our own, equal to Skrebate's for two "
+        "classes; for more it is Kononenko's formula.",
         (_sizes(values, validator),),
     )
 

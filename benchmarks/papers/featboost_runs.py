@@ -297,4 +297,9 @@ def summary(done: list[Order]) -> dict[str, Any]:
             name: np.mean([each[name][:mode] for each in some], axis=0).round(4).tolist()
             for name in names
         },
+        "se": {
+            name: float(np.std([each[name][mode - 1] for each in some], ddof=1) / len(some) ** 0.5)
+            for name in names
+            if len(some) > 1
+        },
     }
