@@ -104,3 +104,9 @@ def test_tests_named_in_the_table_of_fidelity_exist() -> None:
     code = "".join(file.read_text(encoding="utf-8") for file in tests.rglob("test_*.py"))
     assert len(named) > 80
     assert named <= set(re.findall(r"^def (test_\w+)", code, re.MULTILINE))
+
+
+def test_the_page_of_the_sets_is_that_of_the_table() -> None:
+    page = (papers.DOCS / "data.md").read_text(encoding="utf-8")
+    assert page == papers.data_page(), "./dev papers gbfs --page writes it again"
+    assert "| `madelon`" in page

@@ -27,8 +27,10 @@ from common.data import missing, whole
 from common.kept import FOLDER, pieces_of
 from common.measure import say
 from common.quiet import Others
+from common.table import table
 
 from papers.figure import Figure
+from secateur.datasets.download import known_sets
 
 PAPERS = ("gbfs", "agbm", "feature_gradients", "featboost", "grafting")
 DOCS = page.DOCS / "papers"
@@ -110,6 +112,35 @@ def write_page(paper: str) -> None:
         else:
             text.append(block(paper, name, found, DOCS))
     (DOCS / f"{paper}.md").write_text("\n\n".join(text) + "\n", encoding="utf-8")
+    (DOCS / "data.md").write_text(data_page(), encoding="utf-8")
+
+
+def data_page() -> str:
+    """The page of the sets: where they come from, and which can be downloaded."""
+    rows = [
+        [
+            f"`{name}`",
+            f"{each['n_rows']:,}",
+            f"{each['n_features']:,}",
+            each["source"],
+            each["licence"],
+            "yes" if each["urls"] else f"no: {each['note'].rstrip('.')}",
+        ]
+        for name, each in known_sets().items()
+    ]
+    header = ["name", "rows", "columns", "source", "licence", "download"]
+    n_known = sum(bool(each["urls"]) for each in known_sets().values())
+    return (
+        "# Data of the papers' figures\n\n"
+        "`secateur.datasets.fetch(name)` loads a set: from the folder that `SECATEUR_DATA` names, "
+        "or from its source,\nchecked by its contents. "
+        f"{n_known} of {len(rows)} can be downloaded. The others must be put into the folder as "
+        "`name.npz` with\narrays `X` and `y`, and `task`, `query` or `y_names` (names of the classes of KDD Cup 99) "
+        "where there are some.\nGisette, Epsilon, SMK-CAN-187, GLI-85, GLI-BRA-180, "
+        "CLL-SUB-111, rcv1, webspam, criteo,\nArrhythmia, the nine clusters of the colon genes "
+        "and the private sets of the papers are not among them.\n\n"
+        f"{table(header, rows)}\n"
+    )
 
 
 def as_text(found: dict[str, Any]) -> str:
