@@ -17,7 +17,8 @@ DOCS = ROOT / "docs"
 PAGES = [
     file
     for file in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-    if not {"_build", "papers", "design", "auto_examples", "generated"} & set(file.parts)
+    if not {"_build", "papers", "design", "auto_examples", "generated"}
+    & set(file.relative_to(ROOT).parts)
     and file.name != "changelog.md"
 ]
 OTHER = json.loads((figures.RESULTS / "other.json").read_text(encoding="utf-8"))
