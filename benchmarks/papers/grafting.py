@@ -135,6 +135,26 @@ def _pair(value: Any) -> str:
     return f"{value[0]:g} / {value[1]:g}" if isinstance(value, list | tuple) else f"{value:g}"
 
 
+GRIDS = {
+    "linear": {"lambda_1": runs.LINEAR_L1, "lambda_0": runs.L0},
+    "mlp": {"lambda_1": runs.MLP_L1, "lambda_0": runs.MLP_L0},
+    "linear SVM": {"C": runs.MACHINE_C},
+    "RBF SVM": {"C": runs.MACHINE_C},
+}
+
+
+def _at_an_edge(values: dict[str, Any]) -> str:
+    """Which of the chosen values are the smallest or the largest of their grids."""
+    edges = []
+    for name, found in values.items():
+        for model, grids in GRIDS.items():
+            chosen = np.ravel(found[model]["chosen"])
+            for (what, grid), value in zip(grids.items(), chosen, strict=True):
+                if value in (min(grid), max(grid)):
+                    edges.append(f"{name} {model} {what} = {value:g}")
+    return f" At the edge of their grids: {', '.join(edges)}." if edges else ""
+
+
 def show_settings(values: dict[str, Any], picture: Path) -> Shown:
     plt, values = _pyplot(), values["found"]
     figure, axis = plt.subplots(figsize=(6.5, 2.8), layout="constrained")
@@ -156,7 +176,7 @@ def show_settings(values: dict[str, Any], picture: Path) -> Shown:
     return Shown(
         "Chosen by five folds here, the paper's in brackets: linear and MLP grafting as "
         "lambda_1 / lambda_0, the machines as C. Bars: the error of the folds at the choice, which "
-        "is too low by the choice itself.",
+        f"is too low by the choice itself.{_at_an_edge(values)}",
         "One grid for all problems: "
         f"{n_tried['linear']['n_tried']} pairs for linear grafting, {n_tried['mlp']['n_tried']} "
         f"for the network, {n_tried['RBF SVM']['n_tried']} values of C; of equal errors the "
