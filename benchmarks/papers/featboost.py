@@ -7,6 +7,7 @@ that public data allow, made again by one command each. The chapter has no exper
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -183,11 +184,11 @@ def _curves(values: dict[str, Any], validator: str, picture: Path) -> list[str]:
     return best
 
 
-def _sizes(values: dict[str, Any], validator: str) -> str:
+def _sizes(found: dict[str, Any], validator: str, methods: Sequence[str]) -> str:
     rows = []
-    for name, by_method in values["found"].items():
+    for name, by_method in found.items():
         cells: list[str | None] = []
-        for method in METHODS:
+        for method in methods:
             each = by_method.get(method)
             curve = (each or {}).get("curves", {}).get(validator, [])
             if not each or not len(curve):
@@ -198,7 +199,7 @@ def _sizes(values: dict[str, Any], validator: str) -> str:
             spread = f" ± {error:.3f}" if error else ""
             cells.append(f"{curve[-1]:.3f}{spread} at {mark}{each['mode']} ({each['n_runs']})")
         rows.append([SETS[name], *cells])
-    return table(["set", *METHODS], rows)
+    return table(["set", *methods], rows)
 
 
 def _show_curves(values: dict[str, Any], picture: Path, validator: str) -> Shown:
@@ -213,7 +214,7 @@ def _show_curves(values: dict[str, Any], picture: Path, validator: str) -> Shown
         "chapter's means, and differences of a few hundredths are chance. XGBoost is 3.x with "
         "histograms, not 0.90 with exact splits. ReliefF is our own, equal to Skrebate's for two "
         "classes; for more it is Kononenko's formula.",
-        (_sizes(values, validator),),
+        (_sizes(values["found"], validator, tuple(METHODS)),),
     )
 
 
@@ -366,8 +367,10 @@ def show_candidates(values: dict[str, Any], picture: Path) -> Shown:
 def run_weights(quick: bool, kept: Kept) -> dict[str, Any]:
     plan, shared = runs.planned(quick=quick)
     sets = tuple(name for name in plan.sets if whole(name))
+    many = runs.run_all(plan, shared, WEIGHTINGS, kept.has, sets[:1])
     done = runs.run_all(runs.first_fold(plan), shared, WEIGHTINGS, kept.has, sets)
     return {
+        "folds": {n: {m: runs.summary(e) for m, e in by.items() if e} for n, by in many.items()},
         "protocol": f"The first of 30 folds, at most {plan.limit:.0f} CPU seconds.",
         "found": {
             name: {m: e[0] for m, e in by.items() if e}
@@ -408,12 +411,13 @@ def show_weights(values: dict[str, Any], picture: Path) -> Shown:
         f"Held-out accuracy at the size that all three reach: the chapter's weights are ahead of "
         f"AdaBoost's on {worse['AdaBoost weights']} of {n} sets and of no weights at all on "
         f"{worse['no weights']} of {n}. Where they are not, re-weighting does not help.",
-        "Lines are inner accuracies of 1-NN, dotted after the first reset that led on. The table: "
-        "held-out accuracy at the common size (in brackets), features, steps after a reset; `>`: "
-        "stopped by the limit. The third line, without weights, is not in the chapter. One fold, "
-        "so a difference on one set means little. As printed, AdaBoost's factor is the same for "
-        "all rows and cancels: only rows that are wrong are raised.",
-        (table(["set", *WEIGHTINGS], rows),),
+        "Lines are inner accuracies of 1-NN, dotted after the first reset that led on. The first "
+        "table has one fold, so a difference on one set means little: held-out accuracy at the "
+        "common size (in brackets), features, steps after a reset; `>`: stopped by the limit. The "
+        "second has all folds that were run of one set, as in Figure 4.1. The third line, without "
+        "weights, is not in the chapter. As printed, AdaBoost's factor is the same for all rows "
+        "and cancels: only rows that are wrong are raised.",
+        (table(["set", *WEIGHTINGS], rows), _sizes(values.get("folds", {}), "1-NN", WEIGHTINGS)),
     )
 
 
