@@ -380,6 +380,17 @@ def run_weights(quick: bool, kept: Kept) -> dict[str, Any]:
     }
 
 
+def _over_folds(folds: dict[str, Any]) -> str:
+    """Accuracies at the end of the curves of all folds of a set."""
+    texts = []
+    for name, by_method in folds.items():
+        ends = {m: each["curves"].get("1-NN", [])[-1:] for m, each in by_method.items()}
+        listed = ", ".join(f"{m} {end[0]:.3f}" for m, end in ends.items() if end)
+        n = max(each["n_runs"] for each in by_method.values())
+        texts.append(f" {SETS[name]}, mean of up to {n} folds at the mode of the sizes: {listed}.")
+    return "".join(texts)
+
+
 def show_weights(values: dict[str, Any], picture: Path) -> Shown:
     found = values["found"]
     plt, figure, axes = _panels(max(1, len(found)))
@@ -410,7 +421,8 @@ def show_weights(values: dict[str, Any], picture: Path) -> Shown:
     return Shown(
         f"Held-out accuracy at the size that all three reach: the chapter's weights are ahead of "
         f"AdaBoost's on {worse['AdaBoost weights']} of {n} sets and of no weights at all on "
-        f"{worse['no weights']} of {n}. Where they are not, re-weighting does not help.",
+        f"{worse['no weights']} of {n}. Where they are not, re-weighting does not help."
+        f"{_over_folds(values.get('folds', {}))}",
         "Lines are inner accuracies of 1-NN, dotted after the first reset that led on. The first "
         "table has one fold, so a difference on one set means little: held-out accuracy at the "
         "common size (in brackets), features, steps after a reset; `>`: stopped by the limit. The "
