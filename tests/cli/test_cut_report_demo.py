@@ -117,7 +117,7 @@ def test_the_page_shows_the_selection_that_was_made(run, table, tmp_path):
     [
         (("--cut", "best"), {"version": 1, "kind": "best"}),
         (("--cut", "2"), {"version": 1, "kind": "at_most", "n_features": 2}),
-        ((), {"version": 1, "kind": "near_best", "tolerance": 0.02, "multiple": 0.5}),
+        ((), {"version": 1, "kind": "near_best", "tolerance": 0.015, "multiple": 0.5}),
     ],
 )
 def test_the_rule_is_kept_and_cuts_again(run, table, tmp_path, options, rule):

@@ -12,7 +12,7 @@ from common.kept import Kept
 from common.options import Options
 from common.table import table
 from ranking_sections.models import DEPTH, RATE, fit_lightgbm, ours, rounds
-from ranking_sections.problems import Queries, made, real
+from ranking_sections.problems import Problem, Queries
 
 from papers.drawing import subplots
 from papers.figure import Figure, Shown
@@ -45,11 +45,8 @@ METHODS = {"GBDT-topK": _top, "GBFS": _ours(GBFSRanker), "GT-GBM": _ours(GTGBMRa
 
 def _sets(quick: bool) -> dict[str, Callable[[], Queries]]:
     sizes = ((100, 20), 60, 10) if quick else ((500, 30), 300, 20)
-    n_queries, n_documents = sizes[0]
-    return {
-        "LightGBM's example": cache(real),
-        "synthetic": cache(partial(made, "synthetic", n_queries, n_documents, *sizes[1:])),
-    }
+    problems = Problem("LightGBM's example", ()), Problem("synthetic", (*sizes[0], *sizes[1:]))
+    return {each.name: cache(partial(next, each.draws())) for each in problems}
 
 
 def run_table4(quick: bool, kept: Kept) -> dict[str, Any]:
