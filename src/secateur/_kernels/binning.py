@@ -98,6 +98,25 @@ def encode(v, cuts, codes_out):
 
 
 @njit(cache=True, nogil=True)
+def bin_dense_columns(values, columns, ordered, weights, max_bins, out):
+    """Cuts and codes of some of the columns, each a row of ``values``.
+
+    ``ordered`` has the sorted values that choose the cuts, NaN last, and ``weights`` their weights,
+    one row for all columns where these are equal; ``out`` = (cuts and n_cuts of these columns;
+    codes, has_missing of all).
+    """
+    cuts_out, n_cuts_out, codes_out, has_missing_out = out
+    for f in range(columns.shape[0]):
+        j, v, w = columns[f], ordered[f], weights[min(f, weights.shape[0] - 1)]
+        n = v.shape[0]
+        while n > 0 and v[n - 1] != v[n - 1]:
+            n -= 1
+        n_cuts = cut_sorted(v[:n], w[:n], max_bins, cuts_out[f])
+        n_cuts_out[f] = n_cuts
+        has_missing_out[j] = encode(values[j], cuts_out[f, :n_cuts], codes_out[j])
+
+
+@njit(cache=True, nogil=True)
 def sort_pairs(v, w):
     """Sort values and take their weights along; by insertion where they are few."""
     n = v.shape[0]

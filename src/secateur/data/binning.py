@@ -102,30 +102,28 @@ def bin_table(
 
 def _encode_columns(
     table: Table,
-    cuts_of: Callable[[int, FloatArray], FloatArray | None],
+    encode: Callable[[int, FloatArray, CodeArray], BoolArray],
     codes_out: CodeArray,
     threads: Threads,
 ) -> BoolArray:
-    """Write codes by ``cuts_of(j, values)``, None for categories; gives which columns have gaps."""
+    """Write codes by ``encode(first column, values by column, codes)``; gives which have gaps."""
     has_missing = np.zeros(table.n_features, np.bool_)
     at_once = max(COLUMNS_AT_ONCE, CELLS_AT_ONCE // max(1, table.n_rows))
 
     def some_columns(start: int, stop: int) -> None:
         for first in range(start, stop, at_once):
-            block = table.block(first, min(first + at_once, stop))
-            for j, values in enumerate(block.T, first):
-                cuts = cuts_of(j, values)
-                if cuts is not None:
-                    has_missing[j] = kernels.encode(values, cuts, codes_out[j])
-                    continue
-                missing = np.isnan(values)
-                codes_out[j] = np.where(missing, MISSING, values).astype(np.uint8)
-                has_missing[j] = missing.any()
-            # before the next ones are made: they are the most memory that binning takes
-            del block, values
+            its = slice(first, min(first + at_once, stop))
+            has_missing[its] = encode(first, table.block(first, its.stop).T, codes_out[its])
 
     threads.run(some_columns, table.n_features, COLUMNS_AT_ONCE)
     return has_missing
+
+
+def _encode_category(values: FloatArray, codes_out: CodeArray) -> bool:
+    """Write the codes of a column of categories; whether one is missing."""
+    missing = np.isnan(values)
+    codes_out[:] = np.where(missing, MISSING, values).astype(np.uint8)
+    return bool(missing.any())
 
 
 def _bin_dense(
@@ -138,30 +136,31 @@ def _bin_dense(
     seen_weight = weight if sample is None else weight[sample]
     are_equal = len(seen_weight) > 0 and bool((seen_weight == seen_weight[0]).all())
 
-    def cuts_of(j: int, values: FloatArray) -> FloatArray | None:
-        if j in categories:
+    def encode(first: int, values: FloatArray, codes_out: CodeArray) -> BoolArray:
+        has_missing = np.zeros(len(values), np.bool_)
+        is_number = np.ones(len(values), np.bool_)
+        for j in categories.keys() & range(first, first + len(values)):
+            is_number[j - first] = False
             n_bins[j] = max(1, len(categories[j]))
-            return None
-        seen = values if sample is None else values[sample]
-        cuts[j] = _cuts(seen, seen_weight, max_bins, are_equal=are_equal)
-        n_bins[j] = len(cuts[j]) + 1
-        return cuts[j]
+            has_missing[j - first] = _encode_category(values[j - first], codes_out[j - first])
+        numbers = np.flatnonzero(is_number)
+        seen = values[numbers] if sample is None else values[np.ix_(numbers, sample)]
+        if are_equal:
+            # Equal weights need no permutation, and a plain sort is several times as fast.
+            ordered, weights = np.sort(seen, axis=1), seen_weight[None]
+        else:
+            order = np.argsort(seen, axis=1, kind="stable")
+            ordered, weights = np.take_along_axis(seen, order, 1), seen_weight[order]
+        own, n_cuts = np.empty((len(numbers), max_bins)), np.empty(len(numbers), np.int64)
+        out = (own, n_cuts, codes_out, has_missing)
+        kernels.bin_dense_columns(values, numbers, ordered, weights, max_bins, out)
+        for its, n, j in zip(own, n_cuts.tolist(), (first + numbers).tolist(), strict=True):
+            cuts[j] = its[:n].copy()
+        n_bins[first + numbers] = n_cuts + 1
+        return has_missing
 
-    has_missing = _encode_columns(table, cuts_of, codes, threads)
+    has_missing = _encode_columns(table, encode, codes, threads)
     return DenseCodes(codes), n_bins, cuts, has_missing
-
-
-def _cuts(values: FloatArray, weight: FloatArray, max_bins: int, *, are_equal: bool) -> FloatArray:
-    """The cuts of one column given in any order, NaN allowed; whether all weights are equal."""
-    if are_equal:
-        # Equal weights need no permutation, and a plain sort is several times as fast.
-        ordered = np.sort(values)
-    else:
-        order = np.argsort(values, kind="stable")
-        ordered, weight = values[order], weight[order]
-    n = int(np.searchsorted(ordered, np.nan))
-    cuts = np.empty(max_bins)
-    return cuts[: kernels.cut_sorted(ordered[:n], weight[:n], max_bins, cuts)].copy()
 
 
 def _bin_sparse(
@@ -350,8 +349,19 @@ def encode_dense(
     table: Table, bins: BinnedColumns, codes_out: CodeArray, threads: Threads
 ) -> BoolArray:
     """Write the codes of further rows in bins that are known; gives which columns lack values."""
-    cuts = [None if bins.is_categorical[j] else own for j, own in enumerate(bins.cuts)]
-    return _encode_columns(table, lambda j, _: cuts[j], codes_out, threads)
+
+    def encode(first: int, values: FloatArray, codes_out: CodeArray) -> BoolArray:
+        return np.array(
+            [
+                _encode_category(its, out)
+                if bins.is_categorical[j]
+                else kernels.encode(its, bins.cuts[j], out)
+                for j, (its, out) in enumerate(zip(values, codes_out, strict=True), first)
+            ],
+            np.bool_,
+        )
+
+    return _encode_columns(table, encode, codes_out, threads)
 
 
 def encode_sparse(table: Table, bins: BinnedColumns) -> tuple[SparseCodes, BoolArray]:

@@ -34,7 +34,7 @@ from secateur.typing import AnyArray, FloatArray, IntArray
 
 LOSSES = {"squared_error": SQUARED, "log_loss": LOGISTIC}
 MAX_NODES = 1 << 18  # of all trees that are grown in one call
-MIN_SHARED = 400_000  # cells of the trees that a thread grows before it waits for others
+MIN_SHARED = 200_000  # cells of the trees that a thread grows before it waits for others
 STEP_ROUNDS = 50  # rounds after which a fit can be interrupted
 
 
@@ -241,43 +241,54 @@ class WholeFit(CompiledFit):
     def grow_alone(self, n_rounds: int, buffers: tuple[AnyArray, ...]) -> None:
         """Add rounds until there are so many; the trees of several outputs side by side."""
         n_cells = len(self._block.rows) * len(self._begun.divisible)
-        at_once = -(-MIN_SHARED // max(n_cells, 1))
-        n_threads = min(self._block.threads.n_threads, self._loss.n_outputs // at_once)
+        least = -(-MIN_SHARED // max(n_cells, 1))
+        n_threads = min(self._block.threads.n_threads, self._loss.n_outputs // least)
         if n_threads <= 1:
             deque(self.grow(n_rounds, buffers, is_each=False), 0)
             return
         block, (loss, _), outputs = self._block, self._numbers, self._loss.n_outputs
+        (raw, used, *_), with_loss = self._state, len(self._objective_rows) > 0
         n_done, n_nodes = len(self._objective), 2 ** (self._params.max_depth + 1)
         trees = room_for_trees((n_rounds - n_done) * outputs, n_nodes)
         objective = np.full(n_rounds - n_done, np.nan)
         losses = np.empty((len(objective), len(block.held)))
         of_threads = [buffers, *(self.buffers() for _ in range(n_threads - 1))]
+        at_once = least
         for r in range(len(objective)):
             its = tuple(array[r * outputs : (r + 1) * outputs] for array in trees)
-            self._grow_round(its, of_threads, at_once)
-            if len(self._objective_rows):
-                objective[r] = boosting.mean_loss(
-                    loss, block.target, block.raw, block.weight, self._objective_rows
-                )
-            boosting.fill_losses(loss, block.target, block.raw, block.held, losses[r])
+            before, n_used = raw.copy(), used.sum()
+            at_once = self._grow_round(its, of_threads, least, at_once)
+            # as ``boost_rounds`` does: where a step may need it
+            if with_loss and r > 0 and used.sum() > n_used:
+                objective[r - 1] = self._mean_loss(before)
+            boosting.fill_losses(loss, block.target, raw, block.held, losses[r])
+        if with_loss and len(objective):
+            objective[-1] = self._mean_loss(raw)
         self._note(n_done, trees, objective, losses)
 
+    def _mean_loss(self, raw: FloatArray) -> float:
+        """The weighted mean loss of the rows of the objective."""
+        block, rows = self._block, self._objective_rows
+        return float(boosting.mean_loss(self._numbers[0], block.target, raw, block.weight, rows))
+
     def _grow_round(
-        self, trees: TreeArrays, buffers: Sequence[tuple[AnyArray, ...]], at_once: int
-    ) -> None:
-        """One round, ``at_once`` outputs in each thread.
+        self, trees: TreeArrays, buffers: Sequence[tuple[AnyArray, ...]], least: int, at_once: int
+    ) -> int:
+        """One round, ``at_once`` outputs in each thread; returns how many the next may begin with.
 
         All threads begin with the same features in use. Where one of them uses another feature, the
-        trees of the outputs after its own are grown again: they are those of one thread.
+        trees of the outputs after its own are grown again: they are those of one thread. After such
+        a round threads begin with the ``least`` outputs, otherwise with twice as many as before.
         """
         raw, used, costs, room = self._state
         loss, params = self._numbers
         gradients = np.empty_like(raw), np.empty_like(raw)
         boosting.fill_gradients(loss, self._block.target, raw, *gradients)
-        first, n_outputs = 0, len(raw)
+        first, n_outputs, went_well = 0, len(raw), True
         while first < n_outputs:
             before, n_cells = raw.copy(), [0] * len(buffers)
-            cuts = np.minimum(first + at_once * np.arange(len(buffers) + 1), n_outputs).tolist()
+            share = min(at_once, -(-(n_outputs - first) // len(buffers)))
+            cuts = np.minimum(first + share * np.arange(len(buffers) + 1), n_outputs).tolist()
             states = [(used.copy(), costs.copy(), room.copy()) for _ in buffers]
 
             def grow(_: int, i: int) -> None:
@@ -298,9 +309,12 @@ class WholeFit(CompiledFit):
             for mine, its in zip((used, costs, room), states[last], strict=True):
                 mine[:] = its
             first = cuts[last + 1]
-            raw[first:] = before[first:]
-            for array, fresh in zip(trees, room_for_trees(1, trees[1].shape[1]), strict=True):
-                array[first:] = fresh
+            went_well = went_well and not changed
+            if first < n_outputs:
+                raw[first:] = before[first:]
+                for array, fresh in zip(trees, room_for_trees(1, trees[1].shape[1]), strict=True):
+                    array[first:] = fresh
+        return min(2 * at_once, n_outputs) if went_well else least
 
     def _note(
         self, n_done: int, trees: TreeArrays, objective: FloatArray, losses: FloatArray
