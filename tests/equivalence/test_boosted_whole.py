@@ -14,7 +14,7 @@ from examples_of_hypothesis import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secateur import AGBMClassifier
+from secateur import AGBMClassifier, open_table
 from secateur._kernels import boosting
 from secateur._kernels.threads import Threads
 from secateur.data.costs import FeatureCosts
@@ -173,3 +173,17 @@ def test_outputs_grown_side_by_side_are_those_one_after_the_other(limit, n_threa
         assert step.order.tolist() == same.order.tolist()
         assert step.objective == same.objective
     assert fit._block.raw.tolist() == one.blocks[0].raw.tolist()
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+@pytest.mark.parametrize("max_cells", [0, 10**6])
+def test_large_tables_are_not_grown_in_one_call(on_disk, max_cells, monkeypatch):
+    """Those on disk neither, whose columns have no codes."""
+    calls = []
+    original = whole_fit.boost_rounds
+    monkeypatch.setattr(grower, "MAX_DENSE", max_cells)
+    monkeypatch.setattr(whole_fit, "boost_rounds", lambda *args: calls.append(1) or original(*args))
+    X = np.random.default_rng(0).normal(size=(200, 5))
+    given = (open_table(X, X[:, 0] > 0),) if on_disk else (X, X[:, 0] > 0)
+    AGBMClassifier(penalty=0.01, max_iter=3, early_stopping=False).fit(*given)
+    assert bool(calls) == (max_cells > 0)

@@ -42,16 +42,19 @@ FEW_STEPS = 1024  # with fewer steps of gradients (millions of rows) they are ro
 MAX_DEPTH = 8  # deeper trees have too many nodes for that
 
 
-def is_small(columns: BinnedColumns, params: BoostingParams, *, is_alone: bool = True) -> bool:
-    """Whether one thread and one kernel call are as fast as several."""
+def is_small(
+    columns: BinnedColumns, block: RowBlock, params: BoostingParams, *, is_alone: bool = True
+) -> bool:
+    """Whether one thread and one kernel call are as fast as several; the block has all rows."""
     if not params.whole or params.feature_subsample < 1.0 or params.max_depth > MAX_DEPTH:
         return False
-    n_cells = columns.codes.codes.size  # all cells, or those that are stored
+    # all cells, or those that are stored; the columns of a table on disk are without codes
+    n_cells = block.columns.codes.codes.size
     n_bins = max(int(columns.offset[-1]), columns.n_features)
     if params.only is not None and isinstance(columns.codes, DenseCodes):
-        n_cells = len(params.only) * columns.n_rows
+        n_cells = len(params.only) * block.columns.n_rows
         n_bins = int((columns.n_bins[params.only] + 1).sum())
-    n_bins *= 0 if goes_by_level(columns, n_bins) else 2 ** (params.max_depth - 1)
+    n_bins *= 0 if goes_by_level(block.columns, n_bins) else 2 ** (params.max_depth - 1)
     max_cells = MAX_DENSE if is_alone else max(MAX_DENSE, MAX_SIDE_BY_SIDE)
     if isinstance(columns.codes, SparseCodes):
         max_cells = MAX_STORED
@@ -126,7 +129,7 @@ class WholeTrees:
         if type(search) is not ExactSearch or not search.feature_use.has_separate_costs:
             return None
         block: RowBlock | None = only_block(search.histograms.executor)
-        if block is None or not is_small(search.histograms.columns, params):
+        if block is None or not is_small(search.histograms.columns, block, params):
             return None
         return cls(block, params.max_depth, search)
 

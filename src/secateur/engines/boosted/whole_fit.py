@@ -48,12 +48,13 @@ def suits(
     is_alone: bool = True,
 ) -> bool:
     """Whether several rounds can be grown in one call, by one thread as fast as by several."""
+    block: RowBlock | None = only_block(executor)
     return (
         loss.name in LOSSES
         and cost_model.is_plain
         and params.subsample == 1.0
-        and only_block(executor) is not None
-        and is_small(columns, params, is_alone=is_alone)
+        and block is not None
+        and is_small(columns, block, params, is_alone=is_alone)
     )
 
 
