@@ -23,8 +23,8 @@ from secateur.engines.limits import Limits
 from secateur.path.step import Step
 from secateur.typing import BoolArray, FloatArray, IntArray
 
-FIRST_FREE = 64  # weights freed in the first round; later as many as are free already
-LOOSE = 0.05  # a round is fitted to this share of its largest violation: another follows
+FIRST_FREE = 128  # weights freed in the first round; later as many as are free already
+LOOSE = 0.1  # a round is fitted to this share of its largest violation: another follows
 MIN_STRICTNESS = 1e-6  # violations below this share of the tolerance are rounding errors
 NEVER = np.iinfo(np.int64).max  # entry of a feature that was never free
 GRID_POINTS = 40  # L1 penalties of the automatic grid
