@@ -200,7 +200,7 @@ def fit_small(codes, target, loss, n_outputs, n_rounds, *, train=None, rate=0.5)
     boost_rounds(
         columns.codes, (columns.shape, np.arange(d)), target,
         (weight, weight.astype(np.uint32), 1.0, 1.0, float(len(train)), 1.0), rows, loss,
-        (DEPTH, 5, rate, 0.0, False, 0.0, True),
+        (DEPTH, 5, rate, 0.0, False, 0.0, True, np.inf),
         (raw, np.zeros(d, np.bool_), np.zeros(d), np.array([np.inf, 0.0, np.inf])),
         columns.buffers(N_ROWS, DEPTH), trees,
         (np.empty(n_rounds), np.empty((n_rounds, len(held))), True),

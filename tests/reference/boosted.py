@@ -116,6 +116,7 @@ class Tree:
     h: np.ndarray
     residual: np.ndarray
     leaf_quantile: float | None
+    max_step: float = math.inf
 
     def __post_init__(self):
         w, g = self.table.w, self.g
@@ -237,7 +238,7 @@ class Tree:
             return B / fixed_point_sum(w[rows], fixed_point_exponent(w))
         H = fixed_point_sum(self.wh[rows], fixed_point_exponent(self.wh))
         H += self.params.l2 * self.table.mean
-        return B / H if H > 1e-300 else 0.0
+        return min(max(B / H, -self.max_step), self.max_step) if H > 1e-300 else 0.0
 
     # ---------------------------------------------------------------- breadth-first builder
 
@@ -321,7 +322,8 @@ def boost(
         loss.gradients(target, raw, g, h)
         trees, new_raw = [], raw.copy()
         for k in range(loss.n_outputs):
-            tree = make_tree(table, params, g[k], h[k], target - raw[k], loss.leaf_quantile)
+            leaves = loss.leaf_quantile, loss.max_step
+            tree = make_tree(table, params, g[k], h[k], target - raw[k], *leaves)
             nodes, step = tree.grow(feature_use)
             new_raw[k] = raw[k] + learning_rate * step
             trees.append(nodes)

@@ -46,6 +46,7 @@ class Twin:
     n_outputs = 1
     constant_hessian = False
     leaf_quantile = None
+    max_step = math.inf
 
     def response(self, raw):
         return raw[0].copy()
@@ -151,6 +152,7 @@ class Poisson(Twin):
 
 class Logistic(Twin):
     name = "log_loss"
+    max_step = 20.0
 
     def baseline(self, target, weight):
         eps = np.finfo(float).eps
@@ -171,6 +173,7 @@ class Logistic(Twin):
 
 class Multinomial(Twin):
     name = "log_loss"
+    max_step = 20.0
 
     def __init__(self, n_classes):
         self.n_outputs = n_classes

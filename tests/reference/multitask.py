@@ -65,7 +65,7 @@ def boost_tasks(
             new, trees = raws[t].copy(), []
             for k in range(loss.n_outputs):
                 residual = table.target - raws[t][k]
-                tree = Tree(table, params, g[k], h[k], residual, loss.leaf_quantile)
+                tree = Tree(table, params, g[k], h[k], residual, loss.leaf_quantile, loss.max_step)
                 nodes, step = tree.grow(feature_uses[t])
                 new[k] = raws[t][k] + learning_rate * step
                 trees.append(nodes)

@@ -421,3 +421,15 @@ def test_patience_follows_the_learning_rate():
         best = min(n_done, key=lambda step: step.score.mean).details["round"]
         found[rate] = n_done[-1].details["round"] - best
     assert found == {0.3: 10, 0.1: 10, 0.01: 100}
+
+
+def test_rows_of_rare_classes_do_not_make_boosting_diverge():
+    """Newton steps towards a class of three rows in 20,000 would be hundreds of logits."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 4))
+    y = (X[:, 0] > 0).astype(int) + (X[:, 1] > 1.0)
+    for label, n_rows in ((5, 4), (7, 3), (9, 30)):
+        y[rng.permutation(len(y))[:n_rows]] = label
+    selector = AGBMClassifier(penalty=0.001, max_iter=40, early_stopping=False).fit(X, y)
+    assert selector.path_.steps[-1].objective < 0.1
+    assert selector.score(X, y) > 0.997

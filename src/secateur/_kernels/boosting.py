@@ -128,7 +128,7 @@ def pack_tree(g, h, weights, rows, packed_out):
 def fill_leaves(bounds, left, n_nodes, order, g, h, weights, scales, params, value_out, raw_out):
     """The value of each leaf, from unrounded gradients, added to the predictions of its rows."""
     w, largest_weight = weights[0], weights[5]
-    rate, l2, is_mean = params[2], params[3], params[4]
+    rate, l2, is_mean, max_step = params[2], params[3], params[4], params[7]
     scale_w = 0.0
     if is_mean:
         scale_w = fixed_point_scale(largest_weight, order.shape[0])
@@ -139,7 +139,7 @@ def fill_leaves(bounds, left, n_nodes, order, g, h, weights, scales, params, val
         sum_leaves(g, h, w, order, bounds[q : q + 1], (scales[0], scales[1], scale_w), 0, 1, sums)
         below = sums[0, 2] / scale_w if is_mean else sums[0, 1] / scales[1] + l2
         value = sums[0, 0] / scales[0] / below if below > 1e-300 else 0.0
-        value_out[q] = rate * value
+        value_out[q] = rate * min(max(value, -max_step), max_step)
         for i in range(bounds[q, 0], bounds[q, 1]):
             raw_out[order[i]] += value_out[q]
 
@@ -187,7 +187,7 @@ def grow_outputs(codes, columns, weights, rows, gradients, params, state, buffer
     shape, features = columns
     _, _, weight_scale, weight_mean, _, _ = weights
     train = rows[0]
-    max_depth, min_weight, _, _, _, penalty, is_scaled = params
+    max_depth, min_weight, _, _, _, penalty, is_scaled, _ = params
     raw, used, costs, room = state
     n_nodes_out, left, split_on, split, gain, words, value = trees_out
     bounds = np.zeros((left.shape[1], 2), np.int64)
@@ -240,7 +240,8 @@ def boost_rounds(
     ``columns`` = (those of ``grow_whole``, features that can be split on); ``weights`` =
     (weight, the same as integers, their scale, mean, total, largest); ``rows`` = (train, held, for
     the objective); ``params`` = (max_depth, smallest integer weight of a leaf, learning rate, l2,
-    whether leaves are means, penalty, whether gains are shares of the root's squared error);
+    whether leaves are means, penalty, whether gains are shares of the root's squared error, the largest leaf value before the
+    rate);
     ``state`` = (raw predictions, used, costs, room = (features that may be added, cost, budget)),
     which changes; ``buffers`` are those of ``grow_whole``. ``trees_out``, by tree, =
     (number of nodes; left, feature, split, gain, words, value by node); ``found_out``, by round, =

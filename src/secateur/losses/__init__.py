@@ -42,6 +42,12 @@ def weighted_quantile(values: FloatArray, weights: FloatArray, level: float) -> 
     return float(values[order[first]])
 
 
+# The log of the odds changes by at most so much in a step, before the learning rate. The curvature
+# of a rare class is nearly zero: one of its rows in a leaf of thousands would change all of these
+# by hundreds, and boosting would not recover. XGBoost's ``max_delta_step``.
+MAX_LOGIT = 20.0
+
+
 class Loss:
     """Base class of losses: one raw output and the identity as link, unless overridden.
 
@@ -58,6 +64,7 @@ class Loss:
     # The weighted quantile of its residuals that is the value of a leaf, for losses without the
     # curvature that a Newton step needs.
     leaf_quantile: float | None = None
+    max_step: float = np.inf  # the largest Newton step of a leaf, before the learning rate
     # Fills (target, raw, gradient_out, hessian_out): the *negative* gradient, and the hessian.
     gradients: Callable[[FloatArray, FloatArray, FloatArray, FloatArray], None]
     pointwise: Callable[[FloatArray, FloatArray], FloatArray]  # (target, raw): the loss of each row
@@ -230,6 +237,7 @@ class Multinomial(Loss):
     """
 
     name = "log_loss"
+    max_step = MAX_LOGIT
     gradients = staticmethod(kernels.multinomial_gradients)
     _losses = staticmethod(kernels.multinomial_values)
     _probabilities = staticmethod(kernels.multinomial_probabilities)

@@ -329,7 +329,7 @@ class TreeGrower:
             sums = self._executor.sum(rows.leaf_sums, k, leaves, tuple(scales)) / np.array(scales)
             below = sums[:, 2] if self._params.leaf == "mean" else sums[:, 1] + l2
             np.divide(sums[:, 0], below, out=values, where=below > 1e-300)
-            return values
+            return np.clip(values, -loss.max_step, loss.max_step)
         for q, leaf in enumerate(leaves):
             parts = self._executor.each(rows.leaf_residuals, k, leaf)
             residuals, weights = (np.concatenate(part) for part in zip(*parts, strict=True))

@@ -70,6 +70,7 @@ def boosting_numbers(
         params.leaf == "mean",
         float(params.penalty),
         params.criterion == "agbm",
+        float(loss.max_step),
     )
 
 
