@@ -248,6 +248,13 @@ def test_dask_collections_are_fitted_where_the_client_is(client, rows, local, mo
         secateur.AGBMRegressor(**PARAMS).fit(*lazy, sample_weight=np.ones(len(y)))
 
 
+def test_workers_in_this_process_give_the_same_bits(folder, local):
+    workers = {"n_workers": 1, "threads_per_worker": 2, "dashboard_address": None}
+    with Client(processes=False, **workers) as here:
+        table = secateur.open_table(folder, executor=secateur.DaskExecutor(here))
+        assert_same_selector(local, secateur.AGBMRegressor(**PARAMS).fit(table))
+
+
 def test_bad_input_is_refused(client):
     with pytest.raises(ParameterError, match=r"must be a dask.distributed.Client. Got str"):
         secateur.DaskExecutor("tcp://somewhere")

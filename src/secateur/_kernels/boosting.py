@@ -237,16 +237,16 @@ def boost_rounds(
 ):
     """Add rounds to a fit; as many as ``found_out`` has room for.
 
-    ``columns`` = (those of ``grow_whole``, features that can be split on); ``weights`` =
-    (weight, the same as integers, their scale, mean, total, largest); ``rows`` = (train, held, for
-    the objective); ``params`` = (max_depth, smallest integer weight of a leaf, learning rate, l2,
-    whether leaves are means, penalty, whether gains are shares of the root's squared error, the largest leaf value before the
-    rate);
-    ``state`` = (raw predictions, used, costs, room = (features that may be added, cost, budget)),
-    which changes; ``buffers`` are those of ``grow_whole``. ``trees_out``, by tree, =
-    (number of nodes; left, feature, split, gain, words, value by node); ``found_out``, by round, =
-    (mean training loss, if there are rows for it; losses of the held rows; whether the first is
-    wanted of all rounds, and not only of the last and of those before a feature is used first).
+    ``columns`` = (those of ``grow_whole``, features that can be split on); ``weights`` = (weight,
+    the same as integers, their scale, mean, total, largest); ``rows`` = (train, held, for the
+    objective); ``params`` = (max_depth, smallest integer weight of a leaf, learning rate, l2,
+    whether leaves are means, penalty, whether gains are shares of the root's squared error, the
+    largest leaf value before the rate); ``state`` = (raw predictions, used, costs, room = (features
+    that may be added, cost, budget)), which changes; ``buffers`` are those of ``grow_whole``.
+    ``trees_out``, by tree, = (number of nodes; left, feature, split, gain, words, value by node);
+    ``found_out``, by round, = (mean training loss, if there are rows for it; losses of the held
+    rows; whether the first is wanted of all rounds, and not only of the last and of those before a
+    feature is used first).
     Returns the number of cells added up.
     """
     raw, used, _, _ = state

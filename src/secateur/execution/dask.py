@@ -62,7 +62,9 @@ class DaskExecutor:
             )
         if fan_in < 2:
             raise ParameterError(f"'fan_in' must be >= 2. Got {fan_in!r}. Use {FAN_IN}.")
-        is_own = direct and not client.direct_to_workers
+        # the workers of Client(processes=False) do not answer a second client of their own process
+        is_here = str(getattr(client.scheduler, "address", "")).startswith("inproc://")
+        is_own = direct and not client.direct_to_workers and not is_here
         self.client = _direct_client(client) if is_own else client
         self.fan_in = int(fan_in)
         self._close = weakref.finalize(self, _close, self.client if is_own else None)

@@ -25,6 +25,7 @@ from secateur.engines.boosted.search import (
     is_fast,
     no_features,
     penalty_grid,
+    sampled,
     search_params,
 )
 from secateur.engines.boosted.trees import BoostingParams, min_leaf_rows
@@ -236,14 +237,18 @@ class BoostedSelector(StepPredictor):
             found = (self._wanted_size, given.resume or (), progress, finish)
             has_test = is_drawn(self.cv) and given.groups is None  # rows are independent
             return [engine.search(*found, has_test=has_test)]
+        all_data = variants
+        if given.penalty is None and self.cv is None and len(variants) == 1:
+            data, folds = sampled(variants[0], folds, given.seed)
+            variants = [data]
         grids = [self._penalties(data, params, given, folds) for data in variants]
         n_fits = len(folds) + (len(folds) != 1)
         fast = is_fast(given.problem.n_rows, given.penalty)  # then one variant is traced
         n_rounds = (search_params(params) if fast else params).n_rounds
         progress.expect(len(grids[0]) if fast else sum(map(len, grids)), n_fits * n_rounds)
         return [
-            self._search(data, grid, params, given, folds, progress)
-            for data, grid in zip(variants, grids, strict=True)
+            self._search(data, grid, params, given, folds, progress, whole)
+            for data, grid, whole in zip(variants, grids, all_data, strict=True)
         ]
 
     def _search(
@@ -254,6 +259,7 @@ class BoostedSelector(StepPredictor):
         given: BoostedInput,
         folds: list[Fold],
         progress: Progress,
+        all_data: Any,
     ) -> PathSearch:
         """The search along a grid of penalties; where it can be, with elimination at its end."""
         none = None  # a penalty without features for penalties of the user, if one is above 0
@@ -268,7 +274,9 @@ class BoostedSelector(StepPredictor):
         elif can_eliminate(data, params, folds):
             more = {"fills": True, "patience": GRID_PATIENCE}
         fast, patience = is_fast(given.problem.n_rows, given.penalty), self._patience
-        engine = BoostedEngine(data, params, folds, patience, progress.round, is_fast=fast)
+        engine = BoostedEngine(
+            data, params, folds, patience, progress.round, is_fast=fast, all_data=all_data
+        )
         if "patience" in more:
             more["eliminate"] = engine.eliminate
         search = search_penalties(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from secateur._kernels.threads import Threads
-from secateur.data.binning import BinnedColumns, Category
+from secateur.data.binning import BinnedColumns, Category, described, with_bundles
 from secateur.data.costs import CostModel
 from secateur.data.sampling import shares_of
 from secateur.data.table import Fold, Table, all_rows
@@ -244,6 +244,14 @@ class BoostedData:
         found = np.empty((len(features), len(some)), np.uint8)
         found[:, ascending] = np.concatenate(parts, axis=1)
         return found
+
+    def part(self, some: IntArray) -> BoostedData:
+        """Some of the rows, wherever these are, as a table of their own in memory."""
+        features = np.arange(self.columns.n_features)
+        columns = described(self.columns, features, self.codes(some, features))
+        columns = with_bundles(columns, self.threads)
+        target, weight = self.target[some], self.weight[some]
+        return replace(self, columns=columns, target=target, weight=weight, row_store=None)
 
     def _executor(self, fold: Fold) -> Executor:
         """The rows of a fold, where they are."""

@@ -195,13 +195,15 @@ def restore(
 
 def begin_round(block: RowBlock, loss: Loss) -> None:
     """Gradients of all outputs at the current prediction."""
-    if block.n_outputs > 1:
-        loss.gradients(block.target, block.raw, block.gradient, block.hessian)
-        return
 
     def part(start: int, stop: int) -> None:
-        arrays = (block.raw, block.gradient, block.hessian)
-        loss.gradients(block.target[start:stop], *(array[:, start:stop] for array in arrays))
+        for first in range(start, stop, ROWS_PER_THREAD):  # copies of outputs stay in the cache
+            its = slice(first, min(first + ROWS_PER_THREAD, stop))
+            arrays = (block.raw[:, its], block.gradient[:, its], block.hessian[:, its])
+            copies = [np.ascontiguousarray(array) for array in arrays]  # of one output: the same
+            loss.gradients(block.target[its], *copies)
+            if block.n_outputs > 1:
+                arrays[1][:], arrays[2][:] = copies[1:]
 
     block.threads.run(part, len(block.target), ROWS_PER_THREAD)
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from secateur._kernels.records import DenseCodes
 from secateur.data.costs import CostModel
+from secateur.data.sampling import keys_of
 from secateur.data.table import Fold
 from secateur.engines.boosted.elimination import Dropping
 from secateur.engines.boosted.engine import BoostedData
@@ -34,6 +36,10 @@ FAR_ABOVE = 8.0
 FAST_ROWS = 1000  # from which on "auto" searches penalties at a higher learning rate
 # Fewer rows than these, and so many columns for each: features are ordered by correlations.
 FEW_ROWS, COLUMNS_PER_ROW = 500, 2
+# Penalties of longer tables are searched on a sample; the chosen step is fitted to all rows. Each
+# class has so many rows in it, if there are so many, of those that train and of those that test.
+SEARCH_ROWS, CLASS_ROWS = 125_000, 20
+SAMPLE_CELLS = 1 << 28  # the most of a sample, a byte each
 TRIAL_RATE, TRIAL_ROUNDS = 0.3, 30  # of a trial
 SHORT_PATIENCE = 5  # rounds of a trial without progress
 SEARCH_RATE = 0.2  # the learning rate of a search; the chosen step is fitted at that of the user
@@ -93,6 +99,45 @@ def has_few_rows(data: Any, params: BoostingParams, folds: Sequence[Fold]) -> bo
     )
 
 
+def sampled(data: Any, folds: list[Fold], seed: int) -> tuple[Any, list[Fold]]:
+    """A sample of the rows of a long table, and its fold; what is not sampled is as it was."""
+    if len(folds) != 1 or not _can_be_sampled(data):
+        return data, folds
+    n_rows = len(folds[0].train) + len(folds[0].test)
+    if n_rows <= SEARCH_ROWS:
+        return data, folds
+    codes = data.target if data.loss.name == "log_loss" else np.zeros(len(data.target))
+    train, test = (
+        _sample_by_class(rows, codes, SEARCH_ROWS / n_rows, seed)
+        for rows in (folds[0].train, folds[0].test)
+    )
+    of_parts = Fold(np.arange(len(train)), len(train) + np.arange(len(test)))
+    return data.part(np.concatenate([train, test])), [of_parts]
+
+
+def _can_be_sampled(data: Any) -> bool:
+    """Whether rows can be taken by themselves, and leave room in the memory."""
+    return (
+        isinstance(data, BoostedData)
+        and isinstance(data.columns.codes, DenseCodes)
+        and data.columns.n_features * SEARCH_ROWS <= SAMPLE_CELLS
+        and all(
+            each is None
+            for each in (data.groups, data.category, data.queries, data.rows, data.given)
+        )
+    )
+
+
+def _sample_by_class(rows: IntArray, codes: FloatArray, share: float, seed: int) -> IntArray:
+    """A share of the rows of each class, and ``CLASS_ROWS`` of it if there are so many."""
+    rows = rows[np.argsort(keys_of(rows, seed), kind="stable")]
+    rows = rows[np.argsort(codes[rows], kind="stable")]  # by class, in random order
+    _, first, size = np.unique(codes[rows], return_index=True, return_counts=True)
+    n_kept = np.minimum(size, np.maximum(np.ceil(share * size), CLASS_ROWS)).astype(np.int64)
+    place = np.arange(len(rows)) - np.repeat(first, size)
+    return np.sort(rows[place < np.repeat(n_kept, size)])
+
+
 class BestRound:
     """The round with the least mean loss."""
 
@@ -118,8 +163,9 @@ class BoostedEngine:
 
     All folds are boosted side by side, until ``patience`` rounds have not lowered the validation
     loss; all rows then train for the best number of rounds. The validation rows of a single fold
-    stay out, until ``refit``. Without folds all rows train for all rounds. ``params`` are those of
-    the refit: with ``is_fast`` the search itself has fewer rounds at a higher learning rate.
+    stay out, until ``refit``, which takes ``all_data`` where the search has a sample. Without folds
+    all rows train for all rounds. ``params`` are those of the refit: with ``is_fast`` the search
+    itself has fewer rounds at a higher learning rate.
     """
 
     def __init__(
@@ -131,7 +177,9 @@ class BoostedEngine:
         on_round: Callable[[], None] = lambda: None,
         *,
         is_fast: bool = False,
+        all_data: BoostedData | TasksData | None = None,
     ) -> None:
+        self._all_data = data if all_data is None else all_data
         self._data, self._folds, self._on_round = data, folds, on_round
         self._final = self._params = params
         self._speed = 1.0
@@ -264,7 +312,7 @@ class BoostedEngine:
             return step
         n_rounds = min(self._final.n_rounds, round(self._speed * step.model.n_rounds))
         params = replace(self._final, penalty=0.0, max_features=None, n_rounds=n_rounds)
-        return self._data.refit(step, replace(params, cost_budget=None))
+        return self._all_data.refit(step, replace(params, cost_budget=None))
 
     def eliminate(self, step: Step, sizes: Iterable[int]) -> Iterator[Step]:
         """Steps of falling sizes, by backward elimination from the features of an earlier step.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -49,13 +50,9 @@ def suits(
 ) -> bool:
     """Whether several rounds can be grown in one call, by one thread as fast as by several."""
     block: RowBlock | None = only_block(executor)
-    return (
-        loss.name in LOSSES
-        and cost_model.is_plain
-        and params.subsample == 1.0
-        and block is not None
-        and is_small(columns, block, params, is_alone=is_alone)
-    )
+    if block is None or loss.name not in LOSSES or not cost_model.is_plain:
+        return False
+    return params.subsample == 1.0 and is_small(columns, block, params, is_alone=is_alone)
 
 
 def boosting_numbers(
@@ -249,41 +246,34 @@ class WholeFit(CompiledFit):
             deque(self.grow(n_rounds, buffers, is_each=False), 0)
             return
         block, (loss, _), outputs = self._block, self._numbers, self._loss.n_outputs
-        (raw, used, *_), with_loss = self._state, len(self._objective_rows) > 0
+        (raw, used, *_), of_rows = self._state, (block.weight, self._objective_rows)
+        mean_loss = partial(boosting.mean_loss, loss, block.target)
         n_done, n_nodes = len(self._objective), 2 ** (self._params.max_depth + 1)
         trees = room_for_trees((n_rounds - n_done) * outputs, n_nodes)
         objective = np.full(n_rounds - n_done, np.nan)
         losses = np.empty((len(objective), len(block.held)))
-        of_threads = [buffers, *(self.buffers() for _ in range(n_threads - 1))]
-        at_once = least
+        of_threads, at_once = [buffers, *(self.buffers() for _ in range(n_threads - 1))], least
         for r in range(len(objective)):
             its = tuple(array[r * outputs : (r + 1) * outputs] for array in trees)
             before, n_used = raw.copy(), used.sum()
             at_once = self._grow_round(its, of_threads, least, at_once)
             # as ``boost_rounds`` does: where a step may need it
-            if with_loss and r > 0 and used.sum() > n_used:
-                objective[r - 1] = self._mean_loss(before)
+            if len(of_rows[1]) and r > 0 and used.sum() > n_used:
+                objective[r - 1] = mean_loss(before, *of_rows)
             boosting.fill_losses(loss, block.target, raw, block.held, losses[r])
-        if with_loss and len(objective):
-            objective[-1] = self._mean_loss(raw)
+        if len(of_rows[1]) and len(objective):
+            objective[-1] = mean_loss(raw, *of_rows)
         self._note(n_done, trees, objective, losses)
-
-    def _mean_loss(self, raw: FloatArray) -> float:
-        """The weighted mean loss of the rows of the objective."""
-        block, rows = self._block, self._objective_rows
-        return float(boosting.mean_loss(self._numbers[0], block.target, raw, block.weight, rows))
 
     def _grow_round(
         self, trees: TreeArrays, buffers: Sequence[tuple[AnyArray, ...]], least: int, at_once: int
     ) -> int:
-        """One round, ``at_once`` outputs in each thread; returns how many the next may begin with.
+        """One round, ``at_once`` outputs in each thread; returns how many the next begins with.
 
-        All threads begin with the same features in use. Where one of them uses another feature, the
-        trees of the outputs after its own are grown again: they are those of one thread. After such
-        a round threads begin with the ``least`` outputs, otherwise with twice as many as before.
+        Where a thread uses another feature, the trees of the outputs after its own are grown again:
+        they are those of one thread. The next round then begins with the ``least`` outputs.
         """
-        raw, used, costs, room = self._state
-        loss, params = self._numbers
+        (raw, used, costs, room), (loss, params) = self._state, self._numbers
         gradients = np.empty_like(raw), np.empty_like(raw)
         boosting.fill_gradients(loss, self._block.target, raw, *gradients)
         first, n_outputs, went_well = 0, len(raw), True
@@ -307,11 +297,10 @@ class WholeFit(CompiledFit):
             self._block.threads.share(grow, len(buffers))
             self._ensemble.n_cells += sum(n_cells)
             changed = [i for i, state in enumerate(states) if (state[0] != used).any()]
-            last = changed[0] if changed else len(states) - 1
+            last, went_well = min([*changed, len(states) - 1]), went_well and not changed
             for mine, its in zip((used, costs, room), states[last], strict=True):
                 mine[:] = its
             first = cuts[last + 1]
-            went_well = went_well and not changed
             if first < n_outputs:
                 raw[first:] = before[first:]
                 for array, fresh in zip(trees, room_for_trees(1, trees[1].shape[1]), strict=True):
