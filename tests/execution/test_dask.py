@@ -248,11 +248,12 @@ def test_dask_collections_are_fitted_where_the_client_is(client, rows, local, mo
         secateur.AGBMRegressor(**PARAMS).fit(*lazy, sample_weight=np.ones(len(y)))
 
 
-def test_workers_in_this_process_give_the_same_bits(folder, local):
-    workers = {"n_workers": 1, "threads_per_worker": 2, "dashboard_address": None}
+def test_workers_in_this_process_are_refused(folder):
+    workers = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
     with Client(processes=False, **workers) as here:
         table = secateur.open_table(folder, executor=secateur.DaskExecutor(here))
-        assert_same_selector(local, secateur.AGBMRegressor(**PARAMS).fit(table))
+        with pytest.raises(ParameterError, match=r"Got Client\(processes=False\)"):
+            secateur.AGBMRegressor(**PARAMS).fit(table)
 
 
 def test_bad_input_is_refused(client):

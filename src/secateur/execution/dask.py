@@ -62,9 +62,7 @@ class DaskExecutor:
             )
         if fan_in < 2:
             raise ParameterError(f"'fan_in' must be >= 2. Got {fan_in!r}. Use {FAN_IN}.")
-        # the workers of Client(processes=False) do not answer a second client of their own process
-        is_here = str(getattr(client.scheduler, "address", "")).startswith("inproc://")
-        is_own = direct and not client.direct_to_workers and not is_here
+        is_own = direct and not client.direct_to_workers
         self.client = _direct_client(client) if is_own else client
         self.fan_in = int(fan_in)
         self._close = weakref.finalize(self, _close, self.client if is_own else None)
@@ -103,6 +101,12 @@ class DaskExecutor:
 
     def distribute(self, source: BlockSource) -> DaskRowStore:
         """Spread blocks of any kind over the workers."""
+        # an actor of this process takes any client that it finds there for its own, and waits
+        if str(getattr(self.client.scheduler, "address", "")).startswith("inproc://"):
+            raise ParameterError(
+                "Rows must be with workers in processes of their own. Got Client(processes=False). "
+                "Use Client(), or fit in this process, without an executor."
+            )
         return DaskRowStore(self, source)
 
     # ---- tasks that need nothing of each other ------------------------------------------------
