@@ -147,7 +147,8 @@ def _bin_dense(
         seen = values[numbers] if sample is None else values[np.ix_(numbers, sample)]
         if are_equal:
             # Equal weights need no permutation, and a plain sort is several times as fast.
-            ordered, weights = np.sort(seen, axis=1), seen_weight[None]
+            seen.sort(axis=1)  # a copy already
+            ordered, weights = seen, seen_weight[None]
         else:
             order = np.argsort(seen, axis=1, kind="stable")
             ordered, weights = np.take_along_axis(seen, order, 1), seen_weight[order]
