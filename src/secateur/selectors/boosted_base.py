@@ -238,7 +238,9 @@ class BoostedSelector(StepPredictor):
             has_test = is_drawn(self.cv) and given.groups is None  # rows are independent
             return [engine.search(*found, has_test=has_test)]
         all_data = variants
-        if given.penalty is None and self.cv is None and len(variants) == 1:
+        # the penalty of GBFS is for a number of rows: that of a sample would not be that of all
+        is_share = self._criterion == "agbm"
+        if is_share and given.penalty is None and self.cv is None and len(variants) == 1:
             data, folds = sampled(variants[0], folds, given.seed)
             variants = [data]
         grids = [self._penalties(data, params, given, folds) for data in variants]
